@@ -1,0 +1,71 @@
+"""From graph to numbers: tapes for the native interpreter and evaluation by NumPy; must not know text or models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbdfmu.errors import ModelError
+from mbdfmu.expressions.graph import Node, postorder
+from mbdfmu.expressions.opcodes import BY_CODE, CONST, LOAD
+
+Address = Callable[[Node], tuple[int, int]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tape:
+    """A straight-line program: instruction k = (op, a, b, c) writes register k from registers below k.
+
+    CONST: a is the place in `constants`. LOAD: a is the number of the space, b the index in it. Unused fields are 0.
+    """
+
+    code: NDArray[np.int32]  # n x 4
+    constants: NDArray[np.float64]
+    outputs: NDArray[np.int32]  # the registers that hold the results
+
+
+def compile_tape(outputs: Sequence[Node], address: Address) -> Tape:
+    """Lay out what `outputs` need, everything once; `address` gives the space number and index of a symbol."""
+    register: dict[Node, int] = {}
+    constants: list[float] = []
+    code: list[list[int]] = []
+    for node in postorder(outputs):
+        register[node] = len(code)
+        if node.op == CONST:
+            code.append([CONST, len(constants), 0, 0])
+            constants.append(node.value)
+        elif node.op == LOAD:
+            code.append([LOAD, *address(node), 0])
+        else:
+            operands = [register[a] for a in node.args]
+            code.append([node.op, *operands, *[0] * (3 - len(operands))])
+    return Tape(
+        code=np.array(code, dtype=np.int32).reshape(-1, 4),
+        constants=np.array(constants, dtype=np.float64),
+        outputs=np.array([register[node] for node in outputs], dtype=np.int32),
+    )
+
+
+def evaluate(nodes: Sequence[Node], values: Mapping[Node, Any]) -> list[Any]:
+    """The values of `nodes` for given values of the symbols: numbers or arrays, real or complex."""
+    done: dict[Node, Any] = {}
+    with np.errstate(all="ignore"):  # the branch not taken may divide by zero
+        for node in postorder(nodes):
+            if node.op == CONST:
+                done[node] = np.float64(node.value)
+            elif node.op == LOAD:
+                done[node] = _given(node, values)
+            else:
+                done[node] = BY_CODE[node.op].evaluate(*[done[a] for a in node.args])  # type: ignore[misc]
+    return [done[node] for node in nodes]
+
+
+def _given(symbol: Node, values: Mapping[Node, Any]) -> Any:
+    if symbol not in values:
+        raise ModelError(f"no value is given for '{symbol.value[1]}' (space '{symbol.value[0]}')")
+    value = values[symbol]
+    return np.asarray(value, dtype=complex if np.iscomplexobj(value) else float)[()]
