@@ -1,0 +1,53 @@
+"""Constrained multibody systems, simulated as index-3 equations and exported as FMUs."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Where every public name lives; nothing is imported before it is asked for (PEP 562).
+_HOME = {
+    "Model": "facade",
+    "ModelError": "errors", "StepFailed": "errors", "ExpressionError": "errors",
+    "Body": "description", "Marker": "description", "Parameter": "description", "Input": "description",
+    "Output": "description", "Motion": "description", "Coordinate": "description", "Constraint": "description",
+    "Description": "description", "Experiment": "description",
+    "Result": "results", "compare": "regression",
+}  # fmt: skip
+_MODULES = ("cli", "expressions", "fmi", "forces", "joints", "models", "regression", "results", "schemes", "units")
+
+__all__ = ["__version__", *_HOME, *_MODULES]
+
+if TYPE_CHECKING:
+    from mbdfmu.description import (
+        Body,
+        Constraint,
+        Coordinate,
+        Description,
+        Experiment,
+        Input,
+        Marker,
+        Motion,
+        Output,
+        Parameter,
+    )
+    from mbdfmu.errors import ExpressionError, ModelError, StepFailed
+    from mbdfmu.facade import Model
+    from mbdfmu.regression import compare
+    from mbdfmu.results import Result
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"mbdfmu.{_HOME[name]}"), name)
+    if name == "models":
+        return import_module("mbdfmu.content")
+    if name in _MODULES:
+        return import_module(f"mbdfmu.{name}")
+    raise AttributeError(f"module 'mbdfmu' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,89 @@
+"""A compiled model: the native system with its names; for analyses, and for people who write their own scheme.
+
+It must not know how time is stepped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbdfmu.analyses.native import _solver, translated
+from mbdfmu.analyses.settings import Settings
+from mbdfmu.lowering import Lowered
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Vector = NDArray[np.float64]
+
+
+class CompiledModel:
+    """Equations of a model in arrays: M a + G^T lam = Q, Phi = 0.
+
+    Coordinates and constraints are numbered as in `labels`. One object serves one thread.
+    """
+
+    def __init__(self, lowered: Lowered) -> None:
+        self.lowered = lowered
+        with translated(f"model '{lowered.model.description.name}': "):
+            self.system = _solver.System(lowered.blob)
+            self._native = _solver.Simulation(self.system, *Settings().native())
+
+    @property
+    def nv(self) -> int:
+        """Number of coordinates."""
+        return int(self.system.nv)
+
+    @property
+    def nc(self) -> int:
+        """Number of constraint rows."""
+        return int(self.system.nc)
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the coordinates, then of the constraints."""
+        return list(self.system.labels)
+
+    def start(self, assemble: bool = False) -> tuple[Vector, Vector, Vector, Vector]:
+        """Consistent q, v, a and lam at t = 0."""
+        with translated():
+            self._native.start(correct=assemble)
+        state = self._native.save()
+        return state.q, state.v, state.a, state.lam
+
+    def residual(self, t: float, q: Vector, v: Vector, a: Vector, lam: Vector) -> Vector:
+        """[M a + G^T lam - Q; Phi]."""
+        return self._evaluated("residual", t, q, v, a, lam)
+
+    def jacobian(self, t: float, q: Vector, v: Vector, a: Vector, lam: Vector, weights: Sequence[float] = (1, 0, 0)) -> csr_array:
+        """Derivative of the residual where a moves by weights[0], v by weights[1], q by weights[2]; constraint rows hold G."""
+        from scipy.sparse import coo_array
+
+        values = self._evaluated("derivative", t, q, v, a, lam, *map(float, weights), 0.0)
+        n = self.system.n
+        return coo_array((values, (self.system.rows, self.system.cols)), shape=(n, n)).tocsr()
+
+    def constraints(self, t: float, q: Vector) -> Vector:
+        """Phi."""
+        with translated():
+            return np.asarray(self._native.constraints(t, _vector(q)))
+
+    def rates(self, t: float, q: Vector, v: Vector) -> tuple[Vector, Vector]:
+        """G v + Phi_t, and gamma with G a = gamma."""
+        with translated():
+            speed, gamma = self._native.rates(t, _vector(q), _vector(v))
+        return speed, gamma
+
+    def _evaluated(self, name: str, t: float, q: Vector, v: Vector, a: Vector, lam: Vector, *rest: float) -> Vector:
+        nothing = np.zeros(self.system.nx)
+        with translated():
+            vectors = [_vector(x) for x in (q, v, a, lam)]
+            return np.asarray(getattr(self._native, name)(t, *vectors, nothing, nothing, *rest))
+
+
+def _vector(x: Any) -> Vector:
+    return np.ascontiguousarray(x, dtype=np.float64)

@@ -1,0 +1,102 @@
+"""Inputs over time as pieces of straight lines, from tables or functions; must not know files or the solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbdfmu.errors import ModelError, did_you_mean
+
+INTERPOLATIONS = ("linear", "hold")
+Function = Callable[[float], Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class _Curve:
+    times: NDArray[np.float64]
+    values: NDArray[np.float64]
+    hold: bool
+
+    def piece(self, t: float) -> tuple[float, float]:
+        """Value and slope from t on (after a jump at t)."""
+        k = int(np.searchsorted(self.times, t, side="right")) - 1
+        if k < 0 or k + 1 == len(self.times):
+            return float(self.values[max(k, 0)]), 0.0
+        if self.hold:
+            return float(self.values[k]), 0.0
+        slope = (self.values[k + 1] - self.values[k]) / (self.times[k + 1] - self.times[k])
+        return float(self.values[k] + slope * (t - self.times[k])), float(slope)
+
+
+@dataclass(frozen=True)
+class InputSchedule:
+    """What every input does over time; `at(t, t_next)` gives value and slope of each for the interval that begins."""
+
+    curves: Mapping[str, _Curve]
+    function: Function | None = None
+
+    @classmethod
+    def make(cls, inputs: Any, known: Iterable[str], interpolation: str = "linear") -> InputSchedule:
+        """From None, a table or mapping name -> (times, values), or a function t -> {name: value}."""
+        if interpolation not in INTERPOLATIONS:
+            raise ModelError(f"interpolation must be one of {', '.join(INTERPOLATIONS)}, found {interpolation!r}")
+        names = list(known)
+        if inputs is None:
+            return cls({})
+        if callable(inputs):
+            return cls({}, _checked_function(inputs, names))
+        if not isinstance(inputs, Mapping):
+            raise ModelError(f"inputs must be a file, a mapping name -> (times, values) or a function, found {type(inputs).__name__}")
+        _check_names(inputs, names)
+        return cls({name: _curve(name, pair, interpolation == "hold") for name, pair in inputs.items()})
+
+    def knots(self) -> NDArray[np.float64]:
+        """Times at which some input changes its slope or jumps."""
+        return np.unique(np.concatenate([c.times for c in self.curves.values()])) if self.curves else np.array([])
+
+    def jumps(self, t: float) -> bool:
+        """Whether some input jumps at t."""
+        return any(np.count_nonzero(c.times == t) > 1 or (c.hold and t in c.times[1:]) for c in self.curves.values())
+
+    def at(self, t: float, t_next: float) -> dict[str, tuple[float, float]]:
+        """Value and slope of every input over [t, t_next]."""
+        if self.function is not None:
+            now, then = self.function(t), self.function(t_next)
+            return {name: (value, (then[name] - value) / (t_next - t)) for name, value in now.items()}
+        return {name: curve.piece(t) for name, curve in self.curves.items()}
+
+
+def _check_names(given: Iterable[str], known: list[str]) -> None:
+    problems = [f"the model has no input {name!r}{did_you_mean(name, known)}; known: {', '.join(known) or 'none'}"
+                for name in given if name not in known]  # fmt: skip
+    if problems:
+        raise ModelError(problems)
+
+
+def _checked_function(function: Function, known: list[str]) -> Function:
+    def checked(t: float) -> Mapping[str, float]:
+        values = function(t)
+        if not isinstance(values, Mapping):
+            raise ModelError(f"the input function must return a mapping name -> value, found {type(values).__name__}")
+        _check_names(values, known)
+        return {name: float(value) for name, value in values.items()}
+
+    return checked
+
+
+def _curve(name: str, pair: Any, hold: bool) -> _Curve:
+    try:
+        times, values = (np.asarray(column, dtype=float) for column in pair)
+    except (TypeError, ValueError):
+        raise ModelError(f"input {name!r} must be a pair (times, values) of numbers") from None
+    if times.ndim != 1 or times.shape != values.shape or times.size == 0:
+        raise ModelError(f"input {name!r}: times and values must be two lists of the same length, found {times.shape} and {values.shape}")
+    if not (np.isfinite(times).all() and np.isfinite(values).all()):
+        raise ModelError(f"input {name!r} holds a number that is not finite")
+    if (np.diff(times) < 0).any():
+        raise ModelError(f"input {name!r}: times must not decrease, found {times[np.argmin(np.diff(times)) + 1]:g} s after a later time")
+    return _Curve(times, values, hold)

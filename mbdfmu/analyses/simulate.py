@@ -1,0 +1,112 @@
+"""Simulation over an interval with recorded signals; must not know files of models or results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbdfmu.analyses.inputs import InputSchedule
+from mbdfmu.analyses.stepping import Simulation
+from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.signals import SymbolicModel
+
+RECORDED_BY_DEFAULT = frozenset({"local", "output", "input"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording:
+    """What simulate returns: times, values of the recorded signals, and how the run ended."""
+
+    time: NDArray[np.float64]
+    names: Sequence[str]
+    values: NDArray[np.float64]  # times x names
+    statistics: dict[str, int | float]
+    failure: StepFailed | None = None
+    interrupted: bool = False
+
+
+def output_times(t_end: float, step_output: float) -> NDArray[np.float64]:
+    """0, step, 2 step, ... and t_end."""
+    for name, value in (("t_end", t_end), ("step_output", step_output)):
+        if not (isinstance(value, int | float) and 0 < value < math.inf):
+            raise ModelError(f"{name} must be a positive number of seconds, found {value!r}")
+    if t_end / step_output > 1e8:
+        raise ModelError(f"step_output = {step_output:g} s gives more than 1e8 points up to t_end = {t_end:g} s; use a larger one")
+    count = math.ceil(t_end / step_output * (1 - 1e-9))
+    return np.append(np.arange(count) * step_output, t_end)
+
+
+def recorded_names(model: SymbolicModel, patterns: str | Iterable[str] | None) -> list[str]:
+    """Signals that fit any of the patterns; without patterns everything that moves."""
+    if patterns is None:
+        return [s.name for s in model.signals.values() if s.causality in RECORDED_BY_DEFAULT]
+    chosen: dict[str, None] = {}
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        found = [s.name for s in model.matching(pattern)] or [model.signal(pattern).name]
+        chosen.update(dict.fromkeys(found))
+    chosen.pop("time", None)
+    return list(chosen)
+
+
+def simulate(simulation: Simulation, times: NDArray[np.float64], names: Sequence[str], inputs: InputSchedule, progress: Any = None) -> Recording:
+    """Advance through `times`, recording at each of them and on both sides of jumps of inputs."""
+    index = {name: k for k, name in enumerate(simulation.names)}
+    columns = [index[name] for name in names]
+    recorded_times: list[float] = []
+    rows: list[NDArray[np.float64]] = []
+    failure: StepFailed | None = None
+    interrupted = False
+
+    def record() -> None:
+        recorded_times.append(simulation.time)
+        rows.append(simulation.values()[columns])
+
+    try:
+        for t, t_next, output in _intervals(times, inputs.knots()):
+            if output:
+                record()
+            if math.isfinite(t_next):
+                _set_inputs(simulation, inputs, t, t_next)
+                if t > times[0] and inputs.jumps(t):
+                    record()
+                simulation.advance(t_next)
+            if progress is not None:
+                progress(simulation.time)
+    except KeyboardInterrupt:
+        interrupted = True
+    except StepFailed as error:
+        failure = error
+    values = np.array(rows) if rows else np.empty((0, len(names)))
+    return Recording(time=np.array(recorded_times), names=names, values=values, statistics=simulation.statistics,
+                     failure=failure, interrupted=interrupted)  # fmt: skip
+
+
+def _set_inputs(simulation: Simulation, inputs: InputSchedule, t: float, t_next: float) -> None:
+    for name, (value, slope) in inputs.at(t, t_next).items():
+        simulation.set_input(name, value, slope)
+
+
+def _snapped(times: NDArray[np.float64], knots: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Output times that mean a knot are that knot: 3 * 0.1 is not 0.3, and an interval of 1e-17 s cannot be stepped."""
+    if not knots.size:
+        return times
+    nearest = knots[np.clip(np.searchsorted(knots, times), 0, len(knots) - 1)]
+    before = knots[np.clip(np.searchsorted(knots, times) - 1, 0, len(knots) - 1)]
+    nearest = np.where(np.abs(before - times) < np.abs(nearest - times), before, nearest)
+    return np.where(np.abs(nearest - times) <= 1e-9 * np.min(np.diff(times)), nearest, times)
+
+
+def _intervals(times: NDArray[np.float64], knots: NDArray[np.float64]) -> Iterator[tuple[float, float, bool]]:
+    """Begin, end and "is an output time" of every interval between outputs and knots; the last has no end."""
+    inner = knots[(knots > times[0]) & (knots < times[-1])]
+    times = _snapped(times, inner)
+    grid = np.union1d(times, inner)
+    outputs = set(times.tolist())
+    ends = [*grid[1:].tolist(), math.inf]
+    for t, t_next in zip(grid.tolist(), ends, strict=True):
+        yield t, t_next, t in outputs

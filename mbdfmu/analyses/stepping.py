@@ -1,0 +1,160 @@
+"""A simulation that the user steps: set inputs, advance, read signals, save and restore; must not know files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbdfmu.analyses.compiled import CompiledModel
+from mbdfmu.analyses.native import _solver, translated
+from mbdfmu.analyses.settings import Settings
+from mbdfmu.errors import ModelError, did_you_mean
+from mbdfmu.signals import Signal
+
+
+class Simulation:
+    """One run of a compiled model: `sim["torque"] = 3.0; sim.step(1e-3); sim["crank.omega"]`.
+
+    Independent of every other; one thread at a time. `assemble` moves an inconsistent start onto the joints; it is
+    implied by `start` and `parameters`, whose given start values are kept.
+    """
+
+    def __init__(
+        self,
+        compiled: CompiledModel,
+        settings: Settings,
+        *,
+        parameters: Mapping[str, float] | None = None,
+        start: Mapping[str, float] | None = None,
+        assemble: bool | None = None,
+    ) -> None:
+        self._lowered = compiled.lowered
+        self._model = compiled.lowered.model
+        self._index = {name: k for k, name in enumerate(self._lowered.signals)}
+        self._values: NDArray[np.float64] | None = None  # of all signals, at the present time
+        parameters, start = parameters or {}, start or {}
+        correct = bool(parameters or start) if assemble is None else assemble
+        with translated(f"model '{self._model.description.name}': "):
+            self._native = _solver.Simulation(compiled.system, *settings.native())
+            kept = self._set_start(parameters, start)
+            self._native.start(correct, *kept)
+
+    @property
+    def time(self) -> float:
+        """Present time, s."""
+        return float(self._native.time)
+
+    @property
+    def statistics(self) -> dict[str, int | float]:
+        """Work done so far: steps, iterations, factorisations, worst constraint violations."""
+        return dict(self._native.statistics)
+
+    @property
+    def names(self) -> list[str]:
+        """All signals."""
+        return list(self._index)
+
+    def __getitem__(self, name: str) -> float:
+        if name not in self._index:
+            raise ModelError(f"model '{self._model.description.name}' has no signal {name!r}{did_you_mean(name, self._index)}")
+        return float(self.values()[self._index[name]])
+
+    def __setitem__(self, name: str, value: float) -> None:
+        self.set_input(name, value)
+
+    def set_input(self, name: str, value: float, slope: float = 0.0) -> None:
+        """From now on the input is value + slope * (t - now)."""
+        inputs = self._lowered.inputs
+        if name not in inputs:
+            raise ModelError(f"model '{self._model.description.name}' has no input {name!r}{self._not_an_input(name)}")
+        with translated(f"input '{name}': "):
+            self._native.set_input(inputs[name], float(value), float(slope))
+        self._values = None
+
+    def values(self) -> NDArray[np.float64]:
+        """All signals at the present time, in the order of `names`; velocities, accelerations, reactions consistent."""
+        if self._values is None:
+            with translated():
+                self._native.report()
+                self._values = self._native.signals()
+        return self._values
+
+    def step(self, size: float) -> None:
+        """Advance by `size` seconds, in as many internal steps as the accuracy asks for."""
+        if not (isinstance(size, int | float) and 0 < size < math.inf):
+            raise ModelError(f"step must be a positive number of seconds, found {size!r}")
+        self.advance(self.time + size)
+
+    def advance(self, time: float) -> None:
+        """Advance exactly to `time`; KeyboardInterrupt and StepFailed leave the last good state."""
+        self._values = None
+        with translated(f"model '{self._model.description.name}': "):
+            if not self._native.advance(float(time)):
+                raise KeyboardInterrupt
+
+    def save(self) -> Any:
+        """The state as a value; restoring it continues bit for bit."""
+        return self._native.save()
+
+    def restore(self, state: Any) -> None:
+        """Go back (or on) to a saved state of this model."""
+        with translated():
+            self._native.restore(state)
+        self._values = None
+
+    # ---- start values
+
+    def _set_start(self, parameters: Mapping[str, float], start: Mapping[str, float]) -> tuple[list[int], list[int]]:
+        problems: list[str] = []
+        for name, value in parameters.items():
+            self._set_parameter(name, value, problems)
+        kept_q: list[int] = []
+        kept_v: list[int] = []
+        for name, value in start.items():
+            signal = self._model.signals.get(name)
+            if signal is None or signal.node.value is None or signal.node.value[0] not in ("q", "v"):
+                known = [s.removesuffix(".start") for s in self._index if s.endswith(".start")]
+                problems.append(f"start: no coordinate is called {name!r}{did_you_mean(name, known)}")
+                continue
+            self._set_parameter(f"{name}.start", value, problems)
+            space, coordinate = signal.node.value
+            (kept_q if space == "q" else kept_v).append(self._lowered.coordinates[coordinate])
+        if problems:
+            raise ModelError(problems)
+        return kept_q, kept_v
+
+    def _set_parameter(self, name: str, value: float, problems: list[str]) -> None:
+        known = self._lowered.parameters
+        if name not in known:
+            problems.append(self._no_parameter(name))
+            return
+        finding = _out_of_bounds(self._model.signals[name], value)
+        if finding:
+            problems.append(finding)
+        else:
+            self._native.set_parameter(known[name], float(value))
+
+    def _no_parameter(self, name: str) -> str:
+        signal = self._model.signals.get(name)
+        if signal is not None and signal.causality == "calculatedParameter":
+            uses = ", ".join(sorted(s.value[1] for s in signal.node.support))
+            return f"parameter {name!r} is computed from {uses}; set that instead"
+        return f"no parameter is called {name!r}{did_you_mean(name, self._lowered.parameters)}"
+
+    def _not_an_input(self, name: str) -> str:
+        if name in self._lowered.parameters:
+            return "; it is a parameter, give it at the start (parameters={...})"
+        known: Iterable[str] = self._lowered.inputs
+        return did_you_mean(name, known) or f"; known: {', '.join(known) or 'none'}"
+
+
+def _out_of_bounds(signal: Signal, value: float) -> str:
+    if not (isinstance(value, int | float | np.floating | np.integer) and math.isfinite(value)):
+        return f"parameter '{signal.name}' must be a finite number, found {value!r}"
+    low = -math.inf if signal.minimum is None else signal.minimum
+    high = math.inf if signal.maximum is None else signal.maximum
+    return "" if low <= value <= high else f"parameter '{signal.name}' must lie in [{low:g}, {high:g}], found {value:g}"

@@ -1,0 +1,204 @@
+"""A model and everything that can be done with it, one call each; the last room, which no other looks into."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import mbdfmu.forces
+import mbdfmu.joints  # noqa: F401  fills the families, so that files can name their members
+from mbdfmu.analyses import CompiledModel, InputSchedule, Settings, Simulation
+from mbdfmu.analyses.simulate import output_times, recorded_names
+from mbdfmu.analyses.simulate import simulate as run
+from mbdfmu.description import (
+    Body,
+    Constraint,
+    Coordinate,
+    Description,
+    Element,
+    Force,
+    Input,
+    Joint,
+    Marker,
+    Motion,
+    Output,
+    Parameter,
+)
+from mbdfmu.errors import ModelError
+from mbdfmu.lowering import lower
+from mbdfmu.results import Result
+from mbdfmu.signals import Signal, SymbolicModel
+from mbdfmu.tabular import read_inputs
+
+_SECTION: dict[type[Element], str] = {
+    Parameter: "parameters", Input: "inputs", Marker: "markers", Body: "bodies", Joint: "joints", Force: "forces",
+    Motion: "motions", Coordinate: "coordinates", Constraint: "constraints", Output: "outputs",
+}  # fmt: skip
+DEFAULT_POINTS = 500  # of output, where nothing is said
+
+
+class Model:
+    """A multibody model: built in Python or loaded from a file, then simulated and exported."""
+
+    def __init__(self, name: str, **header: Any) -> None:
+        """`header`: gravity, text, length, velocity_terms, experiment as in a model file."""
+        self._data: dict[str, Any] = {"format_version": 1, "name": name, **header}
+        self._compiled: CompiledModel | None = None
+        self._description: Description | None = None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model file (JSON)."""
+        return cls.from_description(Description.load(path))
+
+    @classmethod
+    def from_description(cls, description: Description) -> Self:
+        """Take over a checked description."""
+        model = cls(description.name)
+        fields = type(description).model_fields
+        model._data = {k: dict(v) if isinstance(v := getattr(description, k), dict) else v for k in fields}
+        model._description = description
+        return model
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{len(self._data[s])} {s}" for s in _SECTION.values() if self._data.get(s))
+        return f"<Model '{self.name}': {counts or 'empty'}>"
+
+    # ---- building
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return str(self._data["name"])
+
+    def add(self, name: str, element: Element | float | str) -> None:
+        """Add an element under a name; a bare number is a parameter, a bare expression an output."""
+        if isinstance(element, int | float):
+            element = Parameter(value=element)
+        elif isinstance(element, str):
+            element = Output(value=element)
+        section = next((s for kind, s in _SECTION.items() if isinstance(element, kind)), None)
+        if section is None:
+            raise ModelError(f"{name}: a {type(element).__name__} cannot be added; known: {', '.join(k.__name__ for k in _SECTION)}")
+        self._put(section, name, element)
+
+    def add_mass(self, coordinates: str, value: float | str) -> None:
+        """Add an entry of the mass matrix of user-written coordinates: "theta" or "theta,phi"."""
+        self._put("mass", coordinates, value)
+
+    def _put(self, section: str, name: str, value: Any) -> None:
+        entries = self._data.setdefault(section, {})
+        if name in entries:
+            raise ModelError(f"{section}.{name}: the name is already there; choose another")
+        entries[name] = value
+        self._description = self._compiled = None
+
+    @property
+    def description(self) -> Description:
+        """The checked description; a ModelError lists all that is wrong."""
+        if self._description is None:
+            self._description = Description(**self._data)
+        return self._description
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file."""
+        self.description.save(path)
+
+    # ---- looking
+
+    def compile(self) -> CompiledModel:
+        """The equations in arrays; a new object at every call, each for one thread."""
+        return CompiledModel(self._shared().lowered)
+
+    def _shared(self) -> CompiledModel:
+        if self._compiled is None:
+            self._compiled = CompiledModel(lower(self.description))
+        return self._compiled
+
+    @property
+    def symbolic(self) -> SymbolicModel:
+        """The model with all names resolved."""
+        return self._shared().lowered.model
+
+    def signals(self, pattern: str = "*") -> list[Signal]:
+        """The variables whose name fits the pattern."""
+        return self.symbolic.matching(pattern)
+
+    # ---- running
+
+    def start(
+        self,
+        *,
+        parameters: Mapping[str, float] | None = None,
+        start: Mapping[str, float] | None = None,
+        assemble: bool | None = None,
+        **settings: Any,
+    ) -> Simulation:
+        """A simulation to be stepped from Python; `settings`: scheme, options, tolerance, step, ..."""
+        return Simulation(self._shared(), self._settings(settings), parameters=parameters, start=start, assemble=assemble)
+
+    def _settings(self, given: Mapping[str, Any]) -> Settings:
+        experiment = self.description.experiment
+        default = {"tolerance": experiment.tolerance} if experiment and experiment.tolerance else {}
+        return Settings(**{**default, **{k: v for k, v in given.items() if v is not None or k == "step"}})
+
+    def simulate(
+        self,
+        t_end: float | None = None,
+        step_output: float | None = None,
+        *,
+        record: str | Iterable[str] | None = None,
+        inputs: Any = None,
+        interpolation: str = "linear",
+        parameters: Mapping[str, float] | None = None,
+        start: Mapping[str, float] | None = None,
+        assemble: bool | None = None,
+        progress: Callable[[float], None] | None = None,
+        **settings: Any,
+    ) -> Result:
+        """Simulate from 0 to `t_end` and return the recorded signals.
+
+        `inputs` is a CSV file, a mapping name -> (times, values) or a function t -> {name: value}, linear between output
+        times. `record` are patterns such as "crank.*". `settings`: scheme="hht", options={"alpha": -0.1},
+        tolerance=1e-6, step=None (error-controlled), first_step, largest_step, smallest_step; times in s.
+        """
+        experiment = self.description.experiment
+        t_end = t_end or (experiment and experiment.stop_time)
+        if not t_end:
+            raise ModelError(f"model '{self.name}' names no experiment.stop_time; give t_end")
+        step_output = step_output or (experiment and experiment.step) or t_end / DEFAULT_POINTS
+        times = output_times(t_end, step_output)
+        simulation = self.start(parameters=parameters, start=start, assemble=assemble, **settings)
+        names = recorded_names(self.symbolic, record)
+        recording = run(simulation, times, names, self._schedule(inputs, interpolation), progress)
+        return self._result(recording, t_end)
+
+    def _schedule(self, inputs: Any, interpolation: str) -> InputSchedule:
+        known = {name: i.unit for name, i in self.description.inputs.items()}
+        if isinstance(inputs, str | Path):
+            table = read_inputs(inputs, known)
+            inputs = {name: (table.time, table[name]) for name in table.columns}
+        return InputSchedule.make(inputs, known, interpolation)
+
+    def _result(self, recording: Any, t_end: float) -> Result:
+        message = ""
+        if recording.interrupted:
+            message = f"interrupted at t = {recording.time[-1] if len(recording.time) else 0:g} s of {t_end:g} s"
+        if recording.failure is not None:
+            message = str(recording.failure)
+        signals = self.symbolic.signals
+        result = Result(
+            recording.time,
+            {name: recording.values[:, k] for k, name in enumerate(recording.names)},
+            {name: signals[name].unit for name in recording.names},
+            statistics=recording.statistics,
+            complete=not message,
+            message=message,
+            model=self.name,
+        )
+        if recording.failure is not None:
+            recording.failure.result = result
+            raise recording.failure
+        return result

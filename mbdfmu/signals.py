@@ -1,0 +1,457 @@
+"""The one table of variables: every name a user may say, with unit, causality and symbolic definition.
+
+Expressions, results, `info`, FMI descriptions and recordings read it; nobody builds a second. Names are resolved here
+and end in lowering.py, where indices begin. This module must not know indices or the solver.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from mbdfmu.description import GROUND, Description, Marker
+from mbdfmu.errors import ExpressionError, ModelError, did_you_mean
+from mbdfmu.expressions import Graph, Node, build, evaluate, maximum, parse, select, sqrt
+from mbdfmu.forces import ForceElement
+from mbdfmu.frames import Frame, Load, Measure, Primitive, Row, on_body
+from mbdfmu.joints import PlanarJoint
+from mbdfmu.units import differentiated, unit
+
+# What an expression may depend on, by the spaces of its symbols.
+PARAMETERS = frozenset({"p"})
+TIME = PARAMETERS | {"t"}
+POSITION = TIME | {"q"}
+PLACES = TIME | {"u"}  # of markers that forces act on
+ANY = frozenset({"t", "u", "ud", "p", "q", "v", "a", "lam", "x", "xd"})
+_WORDS = {"p": "parameters", "t": "time", "q": "positions", "u": "inputs", "v": "velocities", "a": "accelerations"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signal:
+    """One variable of the model."""
+
+    name: str
+    unit: str
+    node: Node = field(repr=False)
+    causality: str = "local"  # parameter, calculatedParameter, input, output, local, independent (as in FMI)
+    variability: str = "continuous"  # fixed, tunable, continuous
+    start: float | None = None  # of parameters and inputs
+    minimum: float | None = None
+    maximum: float | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coordinate:
+    """One scalar coordinate and what it starts from."""
+
+    name: str  # of its signal, `crank.phi`
+    label: str  # in messages, `body 'crank' phi`
+    node: str  # what is eliminated together: the body
+    unit: str
+    start: Node
+    start_velocity: Node
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constraint:
+    """Constraint rows of one element, with what the solver needs to find a native kernel for them."""
+
+    label: str  # `joint 'hinge'`
+    name: str
+    primitives: tuple[Primitive, ...]
+    ends: tuple[str, str] | None = None  # bodies of a joint
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForceTerm:
+    """One force element: its measure, load and ends."""
+
+    name: str
+    measure: Measure
+    load: Load
+    ends: tuple[Frame, Frame]
+
+
+@dataclass(kw_only=True)
+class SymbolicModel:
+    """A description with all names resolved."""
+
+    description: Description
+    graph: Graph
+    signals: dict[str, Signal]
+    coordinates: list[Coordinate]
+    masses: list[tuple[str, Node, Node]]  # body, m, J
+    gravity: tuple[Node, Node]
+    constraints: list[Constraint]
+    forces: list[ForceTerm]
+    generalized_forces: dict[str, Node]  # on user-written coordinates
+    mass_matrix: dict[tuple[str, str], Node]
+    length: Node
+
+    @property
+    def parameters(self) -> list[Signal]:
+        """The parameters that an instance may change, in order."""
+        return [s for s in self.signals.values() if s.causality == "parameter"]
+
+    def matching(self, pattern: str) -> list[Signal]:
+        """Signals whose name fits a pattern such as `crank.*`."""
+        return [s for s in self.signals.values() if fnmatch.fnmatchcase(s.name, pattern)]
+
+    def signal(self, name: str) -> Signal:
+        """The signal of that name; ModelError with the nearest one if there is none."""
+        if name not in self.signals:
+            raise ModelError(f"model '{self.description.name}' has no signal {name!r}{did_you_mean(name, self.signals)}")
+        return self.signals[name]
+
+    def rate(self, node: Node) -> Node:
+        """Time derivative of a position-level node."""
+        return self.graph.rate(node, velocities(self.graph, node.support))
+
+
+def velocities(graph: Graph, symbols: Iterable[Node]) -> dict[Node, Any]:
+    """The time derivative of every symbol that has one."""
+    rates: dict[Node, Any] = {}
+    for s in symbols:
+        space, name = s.value
+        if space == "t":
+            rates[s] = 1.0
+        elif space in _RATE_SPACE:
+            rates[s] = graph.symbol(_RATE_SPACE[space], name)
+    return rates
+
+
+_RATE_SPACE = {"q": "v", "v": "a", "u": "ud", "x": "xd"}
+
+
+def tabulate(description: Description) -> SymbolicModel:
+    """Resolve every name of a description; a ModelError lists all that cannot be resolved."""
+    return _Builder(description).build()
+
+
+class _Builder:
+    """Resolves one description, section by section; findings are collected until the end."""
+
+    def __init__(self, description: Description) -> None:
+        self.d = description
+        self.graph = Graph()
+        self.time = self.graph.symbol("t", "time")
+        self.problems: list[str] = []
+        self.nodes: dict[str, Node] = {"time": self.time}  # what expressions may say
+        self.signals: dict[str, Signal] = {}
+        self.frames: dict[str, Frame] = {}
+        self.pending: dict[str, Callable[[], None]] = {}  # sections that define a name when first asked for it
+        self.undefined: set[str] = set()  # names whose definition failed: their users need not be reported too
+        self.coordinates: list[Coordinate] = []
+        self.constraints: list[Constraint] = []
+        self.forces: list[ForceTerm] = []
+
+    def build(self) -> SymbolicModel:
+        d, zero = self.d, self.graph.zero
+        self._add(Signal(name="time", unit="s", node=self.time, causality="independent", text="simulation time"))
+        self._parameters()
+        self._inputs()
+        masses = list(self._bodies())
+        self._coordinates()
+        self._markers()
+        self._joints()
+        self._measures()
+        self._constraints()
+        self._laws()
+        matrix = {key: node for text, value in d.mass.items() for key, node in self._mass(text, value)}
+        loads = {n: self._value(f"coordinates.{n}.force", c.force, ANY) for n, c in d.coordinates.items()}
+        gravity = self._point("gravity", d.gravity, PARAMETERS)
+        self._energy(masses, matrix, gravity)
+        self._outputs()
+        length = self._length()
+        if not self.coordinates:
+            self.problems.append("bodies: the model has neither bodies nor coordinates; nothing could move, add one")
+        if self.problems:
+            raise ModelError(self.problems)
+        return SymbolicModel(
+            description=d, graph=self.graph, signals=self.signals, coordinates=self.coordinates, masses=masses,
+            gravity=gravity, constraints=self.constraints, forces=self.forces,
+            generalized_forces={n: f for n, f in loads.items() if f is not zero}, mass_matrix=matrix, length=length,
+        )  # fmt: skip
+
+    # ---- resolution
+
+    def _add(self, signal: Signal) -> Node:
+        self.signals[signal.name] = signal
+        self.nodes.setdefault(signal.name, signal.node)
+        return signal.node
+
+    def _resolve(self, name: str) -> Node:
+        if name not in self.nodes and name in self.pending:
+            self.pending.pop(name)()
+        if name in self.nodes:
+            return self.nodes[name]
+        if name in self.undefined:
+            raise _AlreadyReported(name)
+        raise ExpressionError(f"nothing is called {name!r}{did_you_mean(name, [*self.nodes, *self.pending])}")
+
+    def _value(self, path: str, value: float | str, allowed: frozenset[str]) -> Node:
+        """The node of a number or expression; zero (and a finding) where it cannot be resolved."""
+        if not isinstance(value, str):
+            return self.graph.const(value)
+        try:
+            node = build(parse(value), self.graph, self._resolve)
+            self._check_spaces(node, value, allowed)
+            return node
+        except _AlreadyReported:
+            return self.graph.zero
+        except ExpressionError as error:
+            self.problems.append(f"{path}: {error}")
+            return self.graph.zero
+
+    def _check_spaces(self, node: Node, text: str, allowed: frozenset[str]) -> None:
+        for symbol in sorted(node.support, key=lambda s: s.index):
+            space, name = symbol.value
+            if space not in allowed:
+                words = ", ".join(word for key, word in _WORDS.items() if key in allowed)
+                raise ExpressionError(f"may depend on {words} only, found {name!r}", text, max(text.find(name), 0))
+
+    def _point(self, path: str, point: Any, allowed: frozenset[str]) -> tuple[Node, Node]:
+        return self._value(f"{path}[0]", point[0], allowed), self._value(f"{path}[1]", point[1], allowed)
+
+    def _resolver(self, path: str, allowed: frozenset[str]) -> Callable[[Any], Any]:
+        def resolve(value: Any) -> Any:
+            return self._point(path, value, allowed) if isinstance(value, tuple) else self._value(path, value, allowed)
+
+        return resolve
+
+    # ---- parameters and inputs
+
+    def _parameters(self) -> None:
+        for name in self.d.parameters:
+            self.pending[name] = lambda name=name: self._parameter(name)  # type: ignore[misc]
+        for name in self.d.parameters:
+            if name in self.pending:
+                self.pending.pop(name)()
+
+    def _parameter(self, name: str) -> None:
+        p = self.d.parameters[name]
+        common: dict[str, Any] = {"name": name, "unit": p.unit, "minimum": p.min, "maximum": p.max, "text": p.text}
+        if isinstance(p.value, str):
+            before = len(self.problems)
+            self.undefined.add(name)
+            node = self._value(f"parameters.{name}.value", p.value, PARAMETERS)
+            if len(self.problems) == before:
+                self.undefined.discard(name)
+                constant = not node.support
+                common |= {"causality": "parameter" if constant else "calculatedParameter", "variability": "fixed"}
+                if constant:
+                    self._settable(node, **common)
+                else:
+                    self._add(Signal(node=node, **common))
+            return
+        variability = "tunable" if p.tunable else "fixed"
+        self._settable(self.graph.const(p.value), **(common | {"causality": "parameter", "variability": variability}))
+
+    def _settable(self, value: Node, *, name: str, **properties: Any) -> Node:
+        """A parameter that an instance may change."""
+        start = float(evaluate([value], {})[0])
+        return self._add(Signal(name=name, node=self.graph.symbol("p", name), start=start, **properties))
+
+    def _start(self, name: str, value: float | str, unit_: str, path: str) -> Node:
+        """A start value: a parameter of its own, or computed from parameters."""
+        node = self._value(path, value, PARAMETERS)
+        properties = {"unit": unit_, "variability": "fixed", "text": f"start value of {name}"}
+        if node.support:
+            self._add(Signal(name=f"{name}.start", node=node, causality="calculatedParameter", **properties))
+            return node
+        return self._settable(node, name=f"{name}.start", causality="parameter", **properties)
+
+    def _inputs(self) -> None:
+        for name, i in self.d.inputs.items():
+            node = self.graph.symbol("u", name)
+            self._add(Signal(name=name, unit=i.unit, node=node, causality="input", start=i.start, minimum=i.min,
+                             maximum=i.max, text=i.text))  # fmt: skip
+
+    # ---- what moves
+
+    def _bodies(self) -> Iterator[tuple[str, Node, Node]]:
+        for name, b in self.d.bodies.items():
+            path = f"bodies.{name}"
+            starts = (*b.position, b.angle), (*b.velocity, b.omega)
+            for k, (q, v, a, u) in enumerate(_PLANAR):
+                self._coordinate(f"{name}.{q}", f"{name}.{v}", f"{name}.{a}", u, starts[0][k], starts[1][k], f"body '{name}' {q}",
+                                 f"{path}.{_PLACE[k]}", name)  # fmt: skip
+            mass, inertia = self._value(f"{path}.mass", b.mass, PARAMETERS), self._value(f"{path}.inertia", b.inertia, PARAMETERS)
+            yield name, mass, inertia
+
+    def _coordinates(self) -> None:
+        for name, c in self.d.coordinates.items():
+            self._coordinate(name, f"der({name})", f"der({name},2)", c.unit, c.start, c.velocity, f"coordinate '{name}'",
+                             f"coordinates.{name}.start", name)  # fmt: skip
+
+    def _coordinate(self, q: str, v: str, a: str, unit_: str, start: float | str, velocity: float | str, label: str,
+                    path: str, node: str) -> None:  # fmt: skip
+        speed = differentiated(unit_)
+        self._add(Signal(name=q, unit=unit_, node=self.graph.symbol("q", q)))
+        self._add(Signal(name=v, unit=speed, node=self.graph.symbol("v", q)))
+        self._add(Signal(name=a, unit=differentiated(speed), node=self.graph.symbol("a", q)))
+        self.coordinates.append(
+            Coordinate(name=q, label=label, node=node, unit=unit_, start=self._start(q, start, unit_, path),
+                       start_velocity=self._start(v, velocity, speed, path))
+        )  # fmt: skip
+
+    def _pose(self, body: str) -> tuple[Node, Node, Node]:
+        if body == GROUND:
+            return self.graph.zero, self.graph.zero, self.graph.zero
+        return self.nodes[f"{body}.x"], self.nodes[f"{body}.y"], self.nodes[f"{body}.phi"]
+
+    def _frame(self, path: str, end: Marker | str, allowed: frozenset[str]) -> Frame:
+        if isinstance(end, str) and end in self.frames:
+            return self.frames[end]
+        marker = self.d.marker(end)
+        at = self._point(f"{path}.at", marker.at, allowed)
+        return on_body(marker.body, self._pose(marker.body), at, self._value(f"{path}.angle", marker.angle, allowed))
+
+    def _markers(self) -> None:
+        for name in self.d.markers:
+            frame = self.frames[name] = self._frame(f"markers.{name}", name, PLACES)
+            for place, node, u in (("x", frame.x, "m"), ("y", frame.y, "m"), ("phi", frame.angle, "rad")):
+                self._add(Signal(name=f"{name}.{place}", unit=u, node=node))
+            for place, node, u in (("vx", frame.x, "m/s"), ("vy", frame.y, "m/s"), ("omega", frame.angle, "rad/s")):
+                self._add(Signal(name=f"{name}.{place}", unit=u, node=self._rate(node)))
+
+    def _rate(self, node: Node) -> Node:
+        return self.graph.rate(node, velocities(self.graph, node.support))
+
+    # ---- what holds and drives
+
+    def _joints(self) -> None:
+        for name, joint in self.d.joints.items():
+            if not isinstance(joint, PlanarJoint):
+                raise ModelError(f"joints.{name}: type '{joint.type_name}' cannot be used in planar models")
+            path = f"joints.{name}"
+            i, j = (self._frame(f"{path}.{end}", getattr(joint, end), TIME) for end in ("i", "j"))
+            resolve = self._resolver(path, TIME)
+            primitives = joint.primitives(i, j, resolve)
+            for key, measure in joint.free(i, j, resolve).items():
+                self._measure(f"{name}.{key}", measure)
+            self._hold(name, f"joint '{name}'", primitives, (i.body, j.body))
+
+    def _measure(self, name: str, measure: Measure) -> None:
+        self._add(Signal(name=name, unit=measure.unit, node=measure.value, text=measure.text))
+        rate = self._rate(measure.value)
+        self._add(Signal(name=f"{name}_rate", unit=differentiated(measure.unit), node=rate, text=f"rate of {name}"))
+
+    def _hold(self, name: str, label: str, primitives: tuple[Primitive, ...], ends: tuple[str, str] | None = None) -> None:
+        """Constraint rows and their reactions: the force on j is -lambda dPhi/d(position of j), here -lambda."""
+        for row in (row for primitive in primitives for row in primitive.rows):
+            reaction = -self.graph.symbol("lam", f"{label} ({row.direction})")
+            u = "N" if row.unit == "m" else "N.m"
+            self._add(Signal(name=f"{name}.reaction.{row.reaction}", unit=u, node=reaction, text=f"{label} acts on its end j"))
+        self.constraints.append(Constraint(label=label, name=name, primitives=primitives, ends=ends))
+
+    def _measures(self) -> None:
+        """Lengths of forces come before their laws, so that every law may use every length."""
+        for name, force in self.d.forces.items():
+            if not isinstance(force, ForceElement):
+                raise ModelError(f"forces.{name}: type '{force.type_name}' cannot be used in planar models")
+            i, j = (self._frame(f"forces.{name}.{end}", getattr(force, end), PLACES) for end in ("i", "j"))
+            measure = force.measure(i, j)
+            self._measure(f"{name}.{'length' if measure.unit == 'm' else 'angle'}", measure)
+            define = lambda name=name, force=force, i=i, j=j, m=measure: self._force(name, force, i, j, m)  # noqa: E731
+            self.pending[_force_signal(name, measure)] = define
+
+    def _laws(self) -> None:
+        """Each law when it is first asked for, so that one may use another."""
+        for key in list(self.pending):
+            if key in self.pending:
+                self.pending.pop(key)()
+
+    def _force(self, name: str, force: ForceElement, i: Frame, j: Frame, measure: Measure) -> None:
+        load = force.load(i, j, self._resolver(f"forces.{name}", ANY), self._rate)
+        law, u = load.spring + load.actuator, "N" if measure.unit == "m" else "N.m"
+        signal = _force_signal(name, measure)
+        self._add(Signal(name=signal, unit=u, node=law, text=f"force '{name}', positive towards a larger {measure.unit}"))
+        self._add(Signal(name=f"{name}.energy", unit="J", node=load.energy, text="stored in the spring"))
+        self._add(Signal(name=f"{name}.power", unit="W", node=law * self._rate(measure.value), text="given to the bodies"))
+        self.forces.append(ForceTerm(name=name, measure=measure, load=load, ends=(i, j)))
+
+    def _constraints(self) -> None:
+        for name, m in self.d.motions.items():
+            of = self._value(f"motions.{name}.of", m.of, POSITION)
+            value = of - self._value(f"motions.{name}.value", m.value, TIME)
+            u = m.unit or self._unit_of(m.of)
+            kind = "rad" if u == "rad" else "m"
+            self._hold(name, f"motion '{name}'", (Primitive(rows=(Row(direction="drive", value=value, unit=kind, reaction="force"),)),))
+        for name, c in self.d.constraints.items():
+            value = self._value(f"constraints.{name}", c.value, POSITION)
+            if not any(s.value[0] == "q" for s in value.support) and not self.problems:
+                self.problems.append(f"constraints.{name}: holds no coordinate; name at least one in the expression")
+            kind = "rad" if c.unit == "rad" else "m"
+            row = Row(direction="value", value=value, unit=kind, reaction="force")
+            self._hold(name, f"constraint '{name}'", (Primitive(rows=(row,)),))
+
+    def _unit_of(self, text: str) -> str:
+        signal = self.signals.get(text.strip())
+        return signal.unit if signal else ""
+
+    def _mass(self, key: str, value: float | str) -> Iterator[tuple[tuple[str, str], Node]]:
+        names = key.split(",")
+        node = self._value(f"mass.{key}", value, PARAMETERS | {"q"})
+        yield (names[0], names[-1]), node
+
+    # ---- the whole
+
+    def _energy(self, masses: list[tuple[str, Node, Node]], matrix: dict[tuple[str, str], Node], gravity: tuple[Node, Node]) -> None:
+        g, n = self.graph, self.nodes
+        kinetic, potential = [], [f.load.energy for f in self.forces]
+        for body, m, inertia in masses:
+            vx, vy, w = n[f"{body}.vx"], n[f"{body}.vy"], n[f"{body}.omega"]
+            kinetic.append(0.5 * (m * (vx * vx + vy * vy) + inertia * w * w))
+            potential.append(-m * (gravity[0] * n[f"{body}.x"] + gravity[1] * n[f"{body}.y"]))
+        for (a, b), m in matrix.items():
+            kinetic.append((0.5 if a == b else 1.0) * m * g.symbol("v", a) * g.symbol("v", b))
+        self._add(Signal(name="energy.kinetic", unit="J", node=g.sum(kinetic), text="of all bodies and coordinates"))
+        text = "gravity on bodies and springs; forces on user-written coordinates have no known potential"
+        self._add(Signal(name="energy.potential", unit="J", node=g.sum(potential), text=text))
+
+    def _outputs(self) -> None:
+        for name, o in self.d.outputs.items():
+            node = self._value(f"outputs.{name}", o.value, ANY)
+            u = o.unit if o.unit is not None else self._unit_of(str(o.value))
+            self._add(Signal(name=name, unit=unit(u).text, node=node, causality="output", text=o.text))
+
+    def _length(self) -> Node:
+        """The model's length scale (T5.7): given, or the longest arm of a marker, or the start positions, or 1 m."""
+        if self.d.length is not None:
+            return self._value("length", self.d.length, PARAMETERS)
+        longest = self.graph.zero
+        for frame in self._joint_frames():
+            if frame.body != GROUND and (frame.sx.support | frame.sy.support) <= _parameters_of(frame):
+                longest = maximum(longest, frame.sx * frame.sx + frame.sy * frame.sy)
+        farthest = self.graph.zero
+        for c in self.coordinates[: 3 * len(self.d.bodies)]:
+            if c.unit == "m":
+                farthest = maximum(farthest, c.start * c.start)
+        size = select(longest, longest, farthest)
+        return sqrt(select(size, size, 1.0 + 0.0 * size))
+
+    def _joint_frames(self) -> Iterator[Frame]:
+        for section, elements in (("joints", self.d.joints), ("forces", self.d.forces)):
+            for name, element in elements.items():
+                for end in ("i", "j"):
+                    yield self._frame(f"{section}.{name}.{end}", getattr(element, end), PLACES)
+
+
+class _AlreadyReported(ExpressionError):
+    """The name's own definition has been reported."""
+
+
+def _parameters_of(frame: Frame) -> frozenset[Node]:
+    return frozenset(s for s in frame.sx.support | frame.sy.support if s.value[0] == "p")
+
+
+def _force_signal(name: str, measure: Measure) -> str:
+    return f"{name}.{'force' if measure.unit == 'm' else 'torque'}"
+
+
+_PLANAR = (("x", "vx", "ax", "m"), ("y", "vy", "ay", "m"), ("phi", "omega", "alpha", "rad"))
+_PLACE = ("position[0]", "position[1]", "angle")

@@ -1,0 +1,180 @@
+#include "driver.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace mbd {
+namespace {
+
+constexpr int poll_interval = 256;
+constexpr double safety = 0.9;                  // [Negrut05] eq. 37b
+constexpr double least_factor = 0.2, greatest_factor = 5.0;
+constexpr double held_factor = 1.25;            // a smaller growth is not worth a new matrix
+constexpr double failure_factor = 0.25;         // after a corrector that failed
+
+std::string number(double x) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", x);
+    return text;
+}
+
+const char* reason(Status status) {
+    switch (status) {
+        case Status::slow: return "Newton's iteration did not converge";
+        case Status::diverged: return "Newton's iteration diverged";
+        case Status::constraint: return "the constraints could not be closed";
+        case Status::not_finite: return "a force or constraint is not finite";
+        case Status::singular: return "the iteration matrix is singular";
+        case Status::done: break;
+    }
+    return "the local error stayed above the tolerance";
+}
+
+}  // namespace
+
+void Driver::start() {
+    statistics = Statistics{};
+    restart_pending_ = false;
+    instance_.factorisations = instance_.fallbacks = 0;
+    instance_.worst_velocity_violation = 0;
+    scheme_->start(instance_, options_.tolerance);
+}
+
+void Driver::restart() {
+    restart_pending_ = false;
+    ++statistics.restarts;
+    instance_.restart();
+    scheme_->start(instance_, options_.tolerance);
+}
+
+void Driver::set_input(int index, double value, double slope) {
+    State& s = instance_.state;
+    if (index < 0 || index >= instance_.system.nu) throw ModelError("input number " + std::to_string(index) + " is not in the model");
+    if (!std::isfinite(value) || !std::isfinite(slope)) throw ModelError("an input must be a finite number");
+    for (int k = 0; k < instance_.system.nu && s.t != s.t_input; ++k) s.u[k] += s.udot[k] * (s.t - s.t_input);
+    s.t_input = s.t;
+    // A jump well above the tolerance is a discontinuity; a change of slope never is.
+    const double jump = std::fabs(value - s.u[index]), size = std::max(std::fabs(value), std::fabs(s.u[index]));
+    if (jump > 10 * std::sqrt(options_.tolerance) * std::max(size, options_.tolerance)) restart_pending_ = true;
+    s.u[index] = value;
+    s.udot[index] = slope;
+}
+
+bool Driver::advance(double t, Poll poll, void* context, long limit) {
+    if (!std::isfinite(t)) throw ModelError("cannot advance to a time that is not finite");
+    if (t < instance_.state.t)
+        throw ModelError("cannot advance from t = " + number(instance_.state.t) + " s back to t = " + number(t) + " s");
+    if (restart_pending_) restart();
+    bool stopped = false;
+    limit_ = limit > 0 ? statistics.steps + limit : 0;
+    if (options_.step > 0)
+        fixed_steps(t, poll, context, stopped);
+    else
+        controlled_steps(t, poll, context, stopped);
+    statistics.factorisations = instance_.factorisations;
+    statistics.fallbacks = instance_.fallbacks;
+    return !stopped;
+}
+
+void Driver::accept(const StepResult& result) {
+    scheme_->accept(instance_);
+    ++statistics.steps;
+    statistics.worst_position_violation = std::max(statistics.worst_position_violation, result.violation);
+}
+
+// Equal steps not longer than the given one, the last of which ends exactly at t.
+void Driver::fixed_steps(double t, Poll poll, void* context, bool& stopped) {
+    State& s = instance_.state;
+    const double begin = s.t, remaining = t - begin;
+    if (remaining <= 0) return;
+    const double wanted = std::ceil(remaining / options_.step * (1 - 1e-9));
+    if (!(wanted < 9e15)) throw ModelError("the fixed step of " + number(options_.step) + " s is too small for this interval");
+    const long count = std::max(1L, static_cast<long>(wanted));
+    const double h = remaining / static_cast<double>(count);
+    for (long k = 1; k <= count; ++k) {
+        const StepResult result = scheme_->step(instance_, h, statistics);
+        if (result.status != Status::done) fail(result, h);
+        accept(result);
+        s.t = k == count ? t : begin + static_cast<double>(k) * h;
+        if (limited()) return;
+        if (poll && k % poll_interval == 0 && k < count && poll(context)) {
+            stopped = true;
+            return;
+        }
+    }
+}
+
+// A first guess from the time scales of motion; the error test corrects it.
+double Driver::first_step(double remaining) const {
+    if (options_.first_step > 0) return options_.first_step;
+    const Instance& i = instance_;
+    double rate = 0;
+    for (int k = 0; k < i.system.nv; ++k) {
+        const double scale = i.system.rotational[k] ? 1 : i.length();
+        rate = std::max({rate, std::sqrt(std::fabs(i.state.a[k]) / scale), std::fabs(i.state.v[k]) / scale});
+    }
+    const double time_scale = rate > 0 ? std::min(remaining, 1 / rate) : remaining;
+    return 0.1 * std::cbrt(options_.tolerance) * time_scale;
+}
+
+double Driver::accepted_factor(double error, bool after_rejection) const {
+    const double factor = safety * std::pow(std::max(error, 1e-12), -1.0 / scheme_->error_order());
+    if (factor >= 1 && (factor <= held_factor || after_rejection)) return 1;
+    return std::clamp(factor, least_factor, greatest_factor);
+}
+
+void Driver::controlled_steps(double t, Poll poll, void* context, bool& stopped) {
+    State& s = instance_.state;
+    if (s.h <= 0) s.h = first_step(t - s.t);
+    bool after_rejection = false;
+    for (long k = 1; s.t < t; ++k) {
+        if (options_.largest_step > 0) s.h = std::min(s.h, options_.largest_step);
+        const double remaining = t - s.t;
+        double h = s.h;
+        bool last = false;
+        if (h >= remaining * (1 - 1e-10))
+            h = remaining, last = true;
+        else if (2 * h > remaining)
+            h = remaining / 2;  // the last two are equal: a tiny last step would amplify the noise of lambda by 1/h^2
+        const StepResult result = scheme_->step(instance_, h, statistics);
+        if (result.status == Status::done && result.error <= 1) {
+            accept(result);
+            if (last) s.t = t;
+            const double proposal = h * accepted_factor(result.error, after_rejection);
+            if (h < s.h)
+                s.h = std::max(s.h * (after_rejection ? 0.0 : 1.0), proposal);  // cut short for t: keep the free step size
+            else
+                s.h = proposal;
+            after_rejection = false;
+            if (limited()) return;
+        } else {
+            ++statistics.rejected;
+            const double factor = result.status != Status::done
+                                      ? failure_factor
+                                      : std::clamp(safety * std::pow(result.error, -1.0 / scheme_->error_order()), least_factor, 0.9);
+            s.h = h * factor;
+            after_rejection = true;
+            if (s.h < std::max(options_.smallest_step, 4 * 2.2e-16 * std::fabs(s.t))) fail(result, s.h);
+        }
+        if (poll && k % poll_interval == 0 && s.t < t && poll(context)) {
+            stopped = true;
+            return;
+        }
+    }
+}
+
+void Driver::fail(const StepResult& result, double h) const {
+    const Instance& i = instance_;
+    std::string text = std::string(reason(result.status)) + " at t = " + number(i.state.t) + " s with a step of " + number(h) + " s";
+    if (options_.step > 0)
+        text += " (fixed)";
+    else
+        text += " (the smallest allowed is " + number(options_.smallest_step) + " s)";
+    if (result.worst_unknown >= 0) text += "; worst: " + i.label(result.worst_unknown);
+    if (result.worst_row >= 0) text += "; joint most open: " + i.label(i.system.nv + result.worst_row) + ", " + number(result.violation);
+    text += options_.step > 0 ? "; use a smaller step or error control" : "; check the forces and the geometry near this time";
+    throw StepFailed(text);
+}
+
+}  // namespace mbd

@@ -1,0 +1,52 @@
+// One driver for all schemes: error-controlled or fixed steps, exact hits of communication points, named failures.
+// Decisions come from counts and from the state, never from a clock.
+#pragma once
+#include <memory>
+
+#include "instance.hpp"
+#include "schemes/scheme.hpp"
+
+namespace mbd {
+
+struct DriverOptions {
+    double tolerance = 1e-6;
+    double step = 0;          // fixed step, s; 0 = error-controlled
+    double first_step = 0;    // 0 = chosen from the start accelerations
+    double largest_step = 0;  // 0 = no limit
+    double smallest_step = 1e-10;
+};
+
+class Driver {
+public:
+    // Asked every few hundred steps; true stops the run.
+    using Poll = bool (*)(void* context);
+
+    Driver(Instance& instance, std::unique_ptr<Scheme> scheme, const DriverOptions& options)
+        : instance_(instance), scheme_(std::move(scheme)), options_(options) {}
+
+    void start();    // at a consistent state
+    void restart();  // after a discontinuity
+    void set_input(int index, double value, double slope);
+    // Advances exactly to `t`, or by `limit` accepted steps towards it where limit > 0. False where poll stopped it.
+    // Throws StepFailed; the state is the last good one.
+    bool advance(double t, Poll poll = nullptr, void* context = nullptr, long limit = 0);
+
+    Statistics statistics;
+
+private:
+    Instance& instance_;
+    std::unique_ptr<Scheme> scheme_;
+    DriverOptions options_;
+    bool restart_pending_ = false;
+    long limit_ = 0;  // value of statistics.steps at which advance() returns; 0 = none
+
+    bool limited() const { return limit_ > 0 && statistics.steps >= limit_; }
+    double first_step(double remaining) const;
+    void fixed_steps(double t, Poll poll, void* context, bool& stopped);
+    void controlled_steps(double t, Poll poll, void* context, bool& stopped);
+    void accept(const StepResult& result);
+    double accepted_factor(double error, bool after_rejection) const;
+    [[noreturn]] void fail(const StepResult& result, double h) const;
+};
+
+}  // namespace mbd

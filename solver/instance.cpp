@@ -1,0 +1,307 @@
+#include "instance.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace mbd {
+namespace {
+
+// A start is consistent as written when every joint closes to this fraction of the model's length.
+constexpr double consistent = 1e-6;
+constexpr double closed = 1e-13;   // what the correction aims for
+constexpr double accepted = 1e-10; // and what it must reach
+
+std::string number(double x) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g", x);
+    return text;
+}
+
+}  // namespace
+
+Instance::Instance(const System& s)
+    : system(s), work(s.workspace()), constants(s.n_constants), v(s.nv), a(s.nv), lambda(s.nc), xdot(s.nx),
+      unknowns_(s.n()), rows_(s.n()), velocity_rows_(s.nc), gamma_(s.nc), u_(s.nu) {
+    state.parameters = s.parameter_defaults;
+}
+
+void Instance::set_parameter(int index, double value) {
+    if (index < 0 || index >= system.np) throw ModelError("parameter number " + std::to_string(index) + " is not in the model");
+    if (!std::isfinite(value)) throw ModelError("a parameter must be a finite number");
+    state.parameters[index] = value;
+}
+
+const double* Instance::inputs_at(double t) {
+    for (int k = 0; k < system.nu; ++k) u_[k] = state.u[k] + state.udot[k] * (t - state.t_input);
+    return u_.data();
+}
+
+Point Instance::point(double t, const double* q, const double* vel, const double* acc, const double* lam, const double* x,
+                      const double* xd) {
+    time_ = t;
+    Point p;
+    p.at = {&time_, inputs_at(t), state.udot.data(), state.parameters.data(), q, vel, acc, lam, x, xd, constants.data(), nullptr};
+    return p;
+}
+
+Point Instance::state_point() {
+    return point(state.t, state.q.data(), v.data(), a.data(), lambda.data(), state.x.data(), xdot.data());
+}
+
+Violation Instance::worst(const double* rows) const {
+    Violation w;
+    const double L = length();
+    for (int k = 0; k < system.nc; ++k) {
+        const double scaled = std::fabs(rows[k]) / (system.rotational[system.nv + k] ? 1.0 : L);
+        if (scaled > w.scaled || !std::isfinite(scaled) || w.row < 0) w = {k, scaled, rows[k]};
+        if (!std::isfinite(scaled)) break;
+    }
+    return w;
+}
+
+// ---------------------------------------------------------------- linear solves
+
+bool Instance::factorise(Factor& factor) {
+    ++factorisations;
+    const auto attempt = [&](Order order) {
+        const Elimination& program = system.elimination(order);
+        factor.values.resize(program.values());
+        factor.order = order;
+        factor.pivoting = false;
+        return program.factorise(work.singles, work.pairs, factor.values.data());
+    };
+    if (attempt(state.order)) return true;
+    if (!state.order_settled) {  // once: does the safer order do for this model?
+        state.order_settled = true;
+        if (attempt(Order::patient)) {
+            state.order = Order::patient;
+            return true;
+        }
+    }
+    ++fallbacks;
+    factor.pivoting = true;
+    return pivoting_solver_.factorise(system.pattern, work.singles, work.pairs, system.n());
+}
+
+void Instance::solve(const Factor& factor, double* x) {
+    if (factor.pivoting)
+        pivoting_solver_.solve(x, system.n());
+    else
+        system.elimination(factor.order).solve(factor.values.data(), x, work.solve_work.data());
+}
+
+// ---------------------------------------------------------------- consistent start
+
+void Instance::start(const StartOptions& options) {
+    system.constants(state.parameters.data(), constants.data(), work.registers);
+    work.registers.resize(std::max(work.registers.size(), system.workspace().registers.size()));
+    for (std::size_t k = 0; k < constants.size(); ++k)
+        if (!std::isfinite(constants[k]))
+            throw ModelError("the parameter values give a number that is not finite (constant " + std::to_string(k) +
+                             "); check divisions and roots in the model's expressions");
+    if (!(length() > 0)) throw ModelError("the model's length scale must be positive, found " + number(length()));
+
+    const double* s = constants.data() + system.start_at;
+    const auto take = [&](std::vector<double>& to, int count) { to.assign(s, s + count), s += count; };
+    take(state.q, system.nv);
+    take(state.v, system.nv);
+    take(state.x, system.nx);
+    take(state.u, system.nu);
+    state.udot.assign(system.nu, 0.0);
+    state.a.assign(system.nv, 0.0);
+    state.lambda.assign(system.nc, 0.0);
+    state.xdot.assign(system.nx, 0.0);
+    state.t = state.t_input = state.h = 0;
+    state.memory.clear();
+    state.order = Order::eager;
+    state.order_settled = false;
+    a = state.a, lambda = state.lambda, xdot = state.xdot, v = state.v;
+
+    correct_positions(options);
+    correct_velocities(options);
+    v = state.v;
+    solve_accelerations();
+    state.a = a, state.lambda = lambda, state.xdot = xdot;
+}
+
+void Instance::restart() {
+    report();
+    state.v = v, state.a = a, state.lambda = lambda, state.xdot = xdot;
+}
+
+// The matrix [M G^T; G 0] at the state's positions, and the residual for the present a, lambda, xdot.
+void Instance::evaluate_index1(const double* vel) {
+    const Point p = point(state.t, state.q.data(), vel, a.data(), lambda.data(), state.x.data(), xdot.data());
+    system.residual_and_derivative(p, {1, 0, 0, 0}, work, rows_.data());
+}
+
+// A kept coordinate: its row becomes "increment = 0".
+void Instance::freeze(const std::vector<char>& keep) {
+    const auto held = [&](int row) { return row < static_cast<int>(keep.size()) && keep[row]; };
+    for (std::size_t e = 0; e < work.singles.size(); ++e) {
+        const auto& p = system.pattern.singles[e];
+        if (held(p.row)) work.singles[e] = p.row == p.col ? 1.0 : 0.0;
+    }
+}
+
+void Instance::factorise_index1(const std::vector<char>* keep) {
+    const bool any = keep && std::any_of(keep->begin(), keep->end(), [](char k) { return k != 0; });
+    if (!any) {
+        if (!factorise(factor1_)) refuse_singular();
+        return;
+    }
+    // Kept rows lose their G^T entries but keep the column of G: no longer a symmetric pair, so this rare solve pivots.
+    freeze(*keep);
+    Pattern open = system.pattern;
+    std::vector<double> singles = work.singles;
+    for (std::size_t e = 0; e < work.pairs.size(); ++e) {
+        const auto p = system.pattern.pairs[e];
+        open.singles.push_back(p);
+        singles.push_back(work.pairs[e]);
+        open.singles.push_back({p.col, p.row});
+        singles.push_back((*keep)[p.col] ? 0.0 : work.pairs[e]);
+    }
+    for (std::size_t e = 0; e < work.singles.size(); ++e) {  // expression rows carry G^T as single entries
+        const auto& p = system.pattern.singles[e];
+        if (p.row < system.nv && p.col >= system.nv && (*keep)[p.row]) singles[e] = 0.0;
+    }
+    open.pairs.clear();
+    factor1_.pivoting = true;
+    ++fallbacks;
+    if (!pivoting_solver_.factorise(open, singles, {}, system.n())) refuse_singular();
+}
+
+void Instance::correct_positions(const StartOptions& options) {
+    std::vector<double> phi(system.nc);
+    const auto violation = [&] {
+        system.constraints(state_point(), work, phi.data());
+        return worst_position(phi.data());
+    };
+    Violation now = violation();
+    if (now.row < 0) return;
+    if (!(now.scaled <= consistent) && !options.correct)
+        throw ModelError("the start positions do not fit the joints: " + label(system.nv + now.row) + " is off by " +
+                         number(now.value) + "; correct the positions, or ask for assembly (assemble=True, --assemble)");
+    double before = now.scaled;
+    for (int iteration = 0; now.scaled > closed && iteration < 50; ++iteration) {
+        evaluate_index1(state.v.data());
+        factorise_index1(options.keep_q.empty() ? nullptr : &options.keep_q);
+        std::fill(unknowns_.begin(), unknowns_.end(), 0.0);
+        for (int k = 0; k < system.nc; ++k) unknowns_[system.nv + k] = -phi[k];
+        solve(factor1_, unknowns_.data());
+        for (int k = 0; k < system.nv; ++k) state.q[k] += unknowns_[k];
+        now = violation();
+        if (!std::isfinite(now.scaled)) break;
+        if (now.scaled <= accepted && now.scaled > 0.5 * before) break;  // rounding reached
+        before = now.scaled;
+    }
+    if (!(now.scaled <= accepted))
+        throw StepFailed("assembly failed: the joints cannot be closed from the given start; worst: " +
+                         label(system.nv + now.row) + ", off by " + number(now.value) + "; give start positions nearer to a closed configuration");
+}
+
+void Instance::correct_velocities(const StartOptions& options) {
+    if (system.nc == 0) return;
+    system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
+    const Violation now = worst(velocity_rows_.data());
+    double speed = 1;
+    for (int k = 0; k < system.nv; ++k) speed = std::max(speed, std::fabs(state.v[k]) / (system.rotational[k] ? 1 : length()));
+    if (!(now.scaled <= consistent * speed) && !options.correct)
+        throw ModelError("the start velocities do not fit the joints: " + label(system.nv + now.row) + " opens with " +
+                         number(now.value) + " per second; correct the velocities, or ask for assembly (assemble=True, --assemble)");
+    evaluate_index1(state.v.data());
+    factorise_index1(options.keep_v.empty() ? nullptr : &options.keep_v);
+    std::fill(unknowns_.begin(), unknowns_.end(), 0.0);
+    for (int k = 0; k < system.nc; ++k) unknowns_[system.nv + k] = -velocity_rows_[k];
+    solve(factor1_, unknowns_.data());
+    for (int k = 0; k < system.nv; ++k) state.v[k] += unknowns_[k];
+    v = state.v;
+}
+
+// [M G^T; G 0] [a; lambda] = [Q; gamma] with the states' rates; Newton where Q depends on a or lambda.
+void Instance::solve_accelerations() {
+    const int nv = system.nv, nc = system.nc;
+    system.rates(point(state.t, state.q.data(), v.data(), a.data(), lambda.data(), state.x.data(), xdot.data()), work,
+                 velocity_rows_.data(), gamma_.data());
+    std::fill(a.begin(), a.end(), 0.0);
+    if (system.linear_in_a_and_lambda()) std::fill(lambda.begin(), lambda.end(), 0.0);
+    const int limit = system.linear_in_a_and_lambda() ? 1 : 20;
+    for (int iteration = 0;; ++iteration) {
+        evaluate_index1(v.data());
+        for (int k = 0; k < nc; ++k) rows_[nv + k] = -gamma_[k];
+        const auto times_a = [&](int row, int col, double value) {
+            if (row >= nv && row < nv + nc && col < nv) rows_[row] += value * a[col];
+        };
+        for (std::size_t e = 0; e < work.singles.size(); ++e)
+            times_a(system.pattern.singles[e].row, system.pattern.singles[e].col, work.singles[e]);
+        for (std::size_t e = 0; e < work.pairs.size(); ++e)
+            times_a(system.pattern.pairs[e].row, system.pattern.pairs[e].col, work.pairs[e]);
+        factorise_index1(nullptr);
+        for (std::size_t k = 0; k < rows_.size(); ++k) unknowns_[k] = -rows_[k];
+        solve(factor1_, unknowns_.data());
+        double change = 0, size = 1;
+        const auto add = [&](std::vector<double>& to, const double* d) {
+            for (std::size_t k = 0; k < to.size(); ++k) {
+                to[k] += d[k];
+                change = std::max(change, std::fabs(d[k])), size = std::max(size, std::fabs(to[k]));
+                if (!std::isfinite(to[k]))
+                    throw StepFailed("accelerations at t = " + number(state.t) +
+                                     " s are not finite; check the forces that act on " + label(static_cast<int>(k)));
+            }
+        };
+        add(a, unknowns_.data());
+        add(lambda, unknowns_.data() + nv);
+        add(xdot, unknowns_.data() + nv + nc);
+        if (iteration + 1 == limit && limit == 1) return;
+        if (change <= 1e-12 * size) return;
+        if (iteration + 1 == limit)
+            throw StepFailed("accelerations and reactions at t = " + number(state.t) +
+                             " s have no solution near the last one (forces depend on reactions too strongly)");
+    }
+}
+
+void Instance::report() {
+    v = state.v, a = state.a, lambda = state.lambda, xdot = state.xdot;
+    if (system.nc > 0) {
+        system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
+        worst_velocity_violation = std::max(worst_velocity_violation, worst(velocity_rows_.data()).scaled);
+        evaluate_index1(v.data());
+        factorise_index1(nullptr);
+        std::fill(unknowns_.begin(), unknowns_.end(), 0.0);
+        for (int k = 0; k < system.nc; ++k) unknowns_[system.nv + k] = -velocity_rows_[k];
+        solve(factor1_, unknowns_.data());
+        for (int k = 0; k < system.nv; ++k) v[k] += unknowns_[k];
+    }
+    solve_accelerations();
+}
+
+void Instance::signals(double* out) { system.signals(state_point(), work, out); }
+
+// Names the rows that repeat others, by a rank-revealing factorisation of G^T.
+void Instance::refuse_singular() {
+    const int nv = system.nv, nc = system.nc;
+    Eigen::MatrixXd transposed = Eigen::MatrixXd::Zero(nv, nc);
+    const auto put = [&](const Pattern::Place& p, double value) {
+        if (p.row >= nv && p.row < nv + nc && p.col < nv) transposed(p.col, p.row - nv) += value;
+    };
+    for (std::size_t e = 0; e < work.singles.size(); ++e) put(system.pattern.singles[e], work.singles[e]);
+    for (std::size_t e = 0; e < work.pairs.size(); ++e) put(system.pattern.pairs[e], work.pairs[e]);
+    if (transposed.allFinite() && nc > 0) {
+        Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr(transposed);
+        qr.setThreshold(1e-9);
+        if (qr.rank() < nc) {
+            std::string names;
+            for (int k = qr.rank(); k < nc; ++k) {
+                if (k > qr.rank()) names += ", ";
+                names += label(nv + qr.colsPermutation().indices()[k]);
+            }
+            throw ModelError("redundant constraints: " + names + " repeats what other joints already hold at t = " +
+                             number(state.t) + " s; remove the joint or replace it by one that holds less");
+        }
+    }
+    throw StepFailed("the equations of motion are singular at t = " + number(state.t) +
+                     " s; a coordinate has no mass, or a value is not finite");
+}
+
+}  // namespace mbd

@@ -1,0 +1,93 @@
+// One simulation of a System: parameter values and what follows from them, inputs, the state, and what is reported.
+//
+// The consistent start and the reported quantities live here because every scheme and every host needs them:
+// positions on Phi = 0, velocities projected onto G v = -Phi_t in the mass metric, accelerations and multipliers of the
+// index-1 system. What is reported is never fed back into the scheme (it would make HHT first order).
+#pragma once
+#include <string>
+#include <vector>
+
+#include "system.hpp"
+
+namespace mbd {
+
+// Numerics gave up; the message names the time and the joint. Becomes mbdfmu.StepFailed in Python.
+struct StepFailed : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// Everything that a continuation depends on, as a value: copying and restoring it continues bit for bit.
+struct State {
+    double t = 0;
+    double h = 0;  // step size that the error control would take next, 0 before the first step
+    std::vector<double> q, v, a, lambda, x, xdot;
+    double t_input = 0;  // u(t) = u + udot (t - t_input)
+    std::vector<double> u, udot;
+    std::vector<double> parameters;
+    std::vector<double> memory;  // of the scheme
+    Factor factor;               // the factorisation it recycles
+    Order order = Order::eager;  // for the next factorisation
+    bool order_settled = false;
+};
+
+struct StartOptions {
+    bool correct = false;                 // move an inconsistent start onto the constraints instead of refusing it
+    std::vector<char> keep_q, keep_v;     // coordinates that the correction may not move
+};
+
+struct Violation {
+    int row = -1;      // constraint with the largest scaled violation
+    double scaled = 0; // divided by the model's length where the row is a length
+    double value = 0;
+};
+
+class Instance {
+public:
+    explicit Instance(const System& system);
+
+    const System& system;
+    State state;
+    Workspace work;
+    std::vector<double> constants;
+
+    // ---- reported at state.t by report()
+    std::vector<double> v, a, lambda, xdot;
+    double worst_velocity_violation = 0;
+
+    void set_parameter(int index, double value);  // takes effect at the next start()
+    void start(const StartOptions& options);
+    void restart();                               // after a discontinuity: consistent v, a, lambda at t+
+    void report();
+    void signals(double* out);
+
+    double length() const { return constants[system.length_at]; }
+    const double* inputs_at(double t);
+    Point point(double t, const double* q, const double* v, const double* a, const double* lambda, const double* x,
+                const double* xdot);
+    Point state_point();
+    Violation worst_position(const double* phi) const { return worst(phi); }
+    std::string label(int unknown) const { return system.labels[unknown]; }
+
+    // Factorises the matrix of the derivative stream in `work`: by the elimination program or, where a pivot is lost, by
+    // pivoting (such a factor holds until the next factorisation only). False where the matrix is singular.
+    bool factorise(Factor& factor);
+    void solve(const Factor& factor, double* x);
+    long factorisations = 0, fallbacks = 0;
+
+private:
+    PivotingSolver pivoting_solver_;
+    Factor factor1_;
+    std::vector<double> unknowns_, rows_, velocity_rows_, gamma_, u_;
+    double time_ = 0;
+
+    Violation worst(const double* rows) const;
+    void evaluate_index1(const double* v);
+    void factorise_index1(const std::vector<char>* keep);
+    void freeze(const std::vector<char>& keep);
+    void correct_positions(const StartOptions& options);
+    void correct_velocities(const StartOptions& options);
+    void solve_accelerations();
+    [[noreturn]] void refuse_singular();
+};
+
+}  // namespace mbd

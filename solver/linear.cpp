@@ -1,0 +1,261 @@
+#include "linear.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+namespace mbd {
+namespace {
+
+// A pivot this much smaller than its row has lost half of the digits; Newton's iteration cannot repair less.
+constexpr double pivot_threshold = 1e-8;
+
+template <class F>
+void for_each_entry(const Pattern& pattern, F&& f) {
+    for (const auto& p : pattern.singles) f(p.row, p.col);
+    for (const auto& p : pattern.pairs) {
+        f(p.row, p.col);
+        f(p.col, p.row);
+    }
+}
+
+// The quotient graph of the elimination: nodes, their sizes and their present neighbours.
+struct Graph {
+    std::vector<std::set<int>> neighbours;
+    std::vector<int> size;
+
+    Graph(const Pattern& pattern, int n, const Nodes& nodes) : neighbours(nodes.count()), size(nodes.count()) {
+        for (int k = 0; k < n; ++k) ++size[nodes.of_unknown[k]];
+        for_each_entry(pattern, [&](int r, int c) {
+            const int a = nodes.of_unknown[r], b = nodes.of_unknown[c];
+            if (a != b) neighbours[a].insert(b), neighbours[b].insert(a);
+        });
+    }
+    int degree(int node) const {
+        int d = 0;
+        for (int b : neighbours[node]) d += size[b];
+        return d;
+    }
+    void eliminate(int node) {
+        for (int a : neighbours[node]) {
+            neighbours[a].erase(node);
+            for (int b : neighbours[node])
+                if (b != a) neighbours[a].insert(b);
+        }
+        neighbours[node].clear();
+    }
+};
+
+// When a node without mass (a joint's rows) may be eliminated: all its bodies are gone, or (eager) one is, whose free
+// motions are not yet used up by other rows.
+class Eligibility {
+public:
+    Eligibility(const Graph& graph, const Nodes& nodes, Order order)
+        : nodes_(nodes), order_(order), bodies_(nodes.count()), waiting_(nodes.count()), left_(graph.size), ready_(nodes.count()) {
+        for (int node = 0; node < nodes.count(); ++node) {
+            ready_[node] = nodes.has_mass[node];
+            if (nodes.has_mass[node]) continue;
+            for (int b : graph.neighbours[node]) {
+                if (!nodes.has_mass[b]) continue;
+                ++waiting_[node];
+                bodies_[b].push_back(node);
+            }
+            if (!waiting_[node]) ready_[node] = true;  // nothing to wait for: the pivot check will judge it
+        }
+    }
+    bool ready(int node) const { return ready_[node]; }
+
+    // Returns the rows that may follow now.
+    std::vector<int> eliminated(int body, const Graph& graph) {
+        std::vector<int> released;
+        const auto release = [&](int rows) {
+            left_[body] -= graph.size[rows];
+            ready_[rows] = true;
+            released.push_back(rows);
+        };
+        for (int rows : bodies_[body])  // this was their last body: they lean on it whether there is room or not
+            if (--waiting_[rows] == 0 && !ready_[rows]) release(rows);
+        for (int rows : bodies_[body])
+            if (order_ == Order::eager && !ready_[rows] && graph.size[rows] <= left_[body]) release(rows);
+        return released;
+    }
+
+private:
+    const Nodes& nodes_;
+    Order order_;
+    std::vector<std::vector<int>> bodies_;  // rows that lean on each body
+    std::vector<int> waiting_, left_;
+    std::vector<char> ready_;
+};
+
+}  // namespace
+
+// Minimum degree over whole bodies and joints; ties go to the node farthest from the start of the model, so that chains
+// are eliminated from their tips.
+std::vector<int> elimination_order(const Pattern& pattern, int n, const Nodes& nodes, Order order) {
+    Graph graph(pattern, n, nodes);
+    Eligibility eligibility(graph, nodes, order);
+    using Entry = std::pair<int, int>;  // degree, -node
+    std::set<Entry> queue;
+    std::vector<int> key(nodes.count(), -1);
+    const auto update = [&](int node) {
+        if (key[node] >= 0) queue.erase({key[node], -node});
+        key[node] = graph.degree(node);
+        queue.insert({key[node], -node});
+    };
+    for (int node = 0; node < nodes.count(); ++node)
+        if (eligibility.ready(node)) update(node);
+
+    std::vector<int> sequence;
+    while (!queue.empty()) {
+        const int node = -queue.begin()->second;
+        queue.erase(queue.begin());
+        key[node] = -1;
+        const std::vector<int> touched(graph.neighbours[node].begin(), graph.neighbours[node].end());
+        graph.eliminate(node);
+        sequence.push_back(node);
+        const auto released = eligibility.eliminated(node, graph);
+        for (int t : touched)
+            if (key[t] >= 0) update(t);
+        for (int r : released) update(r);
+    }
+
+    std::vector<int> position(nodes.count()), unknowns(n);
+    for (int k = 0; k < nodes.count(); ++k) position[sequence[k]] = k;
+    for (int k = 0; k < n; ++k) unknowns[k] = k;
+    std::stable_sort(unknowns.begin(), unknowns.end(),
+                     [&](int a, int b) { return position[nodes.of_unknown[a]] < position[nodes.of_unknown[b]]; });
+    return unknowns;
+}
+
+Elimination::Elimination(const Pattern& pattern, int n, const Nodes& nodes, Order order) : n_(n) {
+    const auto sequence = elimination_order(pattern, n, nodes, order);
+    unknown_.assign(sequence.begin(), sequence.end());
+    std::vector<int> position(n);
+    for (int k = 0; k < n; ++k) position[sequence[k]] = k;
+
+    // structure of U (and of L, transposed) by symbolic elimination
+    std::vector<std::vector<int>> upper(n);
+    for_each_entry(pattern, [&](int r, int c) {
+        const int a = position[r], b = position[c];
+        if (a != b) upper[std::min(a, b)].push_back(std::max(a, b));
+    });
+    begin_.push_back(0);
+    for (int k = 0; k < n; ++k) {
+        auto& row = upper[k];
+        std::sort(row.begin(), row.end());
+        row.erase(std::unique(row.begin(), row.end()), row.end());
+        if (!row.empty()) {  // the next pivot of the row inherits the rest: its other pivots get it from there
+            auto& next = upper[row.front()];
+            next.insert(next.end(), row.begin() + 1, row.end());
+        }
+        column_.insert(column_.end(), row.begin(), row.end());
+        begin_.push_back(static_cast<std::int32_t>(column_.size()));
+    }
+
+    // places: diagonal, then U by rows, then L by columns
+    const auto fill = static_cast<std::int32_t>(column_.size());
+    place_count_ = n + 2 * column_.size();
+    const auto place = [&](int r, int c) -> std::int32_t {
+        if (r == c) return r;
+        const int k = std::min(r, c), other = std::max(r, c);
+        const auto first = column_.begin() + begin_[k], last = column_.begin() + begin_[k + 1];
+        const auto at = static_cast<std::int32_t>(std::lower_bound(first, last, other) - column_.begin());
+        return n + at + (r < c ? 0 : fill);
+    };
+    for (int k = 0; k < n; ++k)
+        for (int a = begin_[k]; a < begin_[k + 1]; ++a)
+            for (int b = begin_[k]; b < begin_[k + 1]; ++b) update_.push_back(place(column_[a], column_[b]));
+    for (const auto& p : pattern.singles) single_place_.push_back(place(position[p.row], position[p.col]));
+    for (const auto& p : pattern.pairs) {
+        pair_place_.push_back(place(position[p.row], position[p.col]));
+        transposed_place_.push_back(place(position[p.col], position[p.row]));
+    }
+}
+
+bool Elimination::factorise(const std::vector<double>& singles, const std::vector<double>& pairs, double* factor) const {
+    std::fill(factor, factor + place_count_, 0.0);
+    for (std::size_t e = 0; e < singles.size(); ++e) factor[single_place_[e]] += singles[e];
+    for (std::size_t e = 0; e < pairs.size(); ++e) {
+        factor[pair_place_[e]] += pairs[e];
+        factor[transposed_place_[e]] += pairs[e];
+    }
+    double* const U = factor + n_;
+    double* const L = U + column_.size();
+    const std::int32_t* to = update_.data();
+    bool sound = true;
+    for (int k = 0; k < n_; ++k) {
+        const int first = begin_[k], m = begin_[k + 1] - first;
+        const double* u = U + first;
+        double* l = L + first;
+        double largest = 0;
+        for (int b = 0; b < m; ++b) largest = std::max(largest, std::max(std::fabs(u[b]), std::fabs(l[b])));
+        const double pivot = factor[k];
+        sound = sound && std::fabs(pivot) > pivot_threshold * largest && pivot != 0;  // false for NaN too
+        const double inverse = 1 / pivot;
+        factor[k] = inverse;
+        for (int a = 0; a < m; ++a, to += m) {
+            const double f = l[a] *= inverse;
+            for (int b = 0; b < m; ++b) factor[to[b]] -= f * u[b];
+        }
+    }
+    return sound;
+}
+
+void Elimination::solve(const double* factor, double* x, double* y) const {
+    const double* U = factor + n_;
+    const double* L = U + column_.size();
+    const std::int32_t* column = column_.data();
+    for (int k = 0; k < n_; ++k) y[k] = x[unknown_[k]];
+    for (int k = 0; k < n_; ++k) {
+        const double yk = y[k];
+        for (int a = begin_[k]; a < begin_[k + 1]; ++a) y[column[a]] -= L[a] * yk;
+    }
+    for (int k = n_ - 1; k >= 0; --k) {
+        double sum = y[k];
+        for (int a = begin_[k]; a < begin_[k + 1]; ++a) sum -= U[a] * y[column[a]];
+        y[k] = sum * factor[k];
+    }
+    for (int k = 0; k < n_; ++k) x[unknown_[k]] = y[k];
+}
+
+Eigen::SparseMatrix<double> assemble(const Pattern& pattern, const std::vector<double>& singles,
+                                     const std::vector<double>& pairs, int n) {
+    std::vector<Eigen::Triplet<double>> entries;
+    for (std::size_t e = 0; e < singles.size(); ++e)
+        entries.emplace_back(pattern.singles[e].row, pattern.singles[e].col, singles[e]);
+    for (std::size_t e = 0; e < pairs.size(); ++e) {
+        entries.emplace_back(pattern.pairs[e].row, pattern.pairs[e].col, pairs[e]);
+        entries.emplace_back(pattern.pairs[e].col, pattern.pairs[e].row, pairs[e]);
+    }
+    Eigen::SparseMatrix<double> A(n, n);
+    A.setFromTriplets(entries.begin(), entries.end());
+    return A;
+}
+
+bool PivotingSolver::factorise(const Pattern& pattern, const std::vector<double>& singles,
+                               const std::vector<double>& pairs, int n) {
+    for (double x : singles)
+        if (!std::isfinite(x)) return false;
+    for (double x : pairs)
+        if (!std::isfinite(x)) return false;
+    const auto A = assemble(pattern, singles, pairs, n);
+    if (n > dense_limit) {
+        sparse_.compute(A);
+        return sparse_.info() == Eigen::Success;
+    }
+    dense_.compute(Eigen::MatrixXd(A));
+    const auto pivots = dense_.matrixLU().diagonal().cwiseAbs();
+    return n == 0 || pivots.minCoeff() > 1e-14 * pivots.maxCoeff();
+}
+
+void PivotingSolver::solve(double* x, int n) const {
+    Eigen::Map<Eigen::VectorXd> map(x, n);
+    if (n > dense_limit)
+        map = sparse_.solve(map).eval();
+    else
+        map = dense_.solve(map).eval();
+}
+
+}  // namespace mbd

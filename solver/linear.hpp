@@ -1,0 +1,77 @@
+// Linear solves: a static elimination order with a precomputed numeric program, and pivoting factorisations for when
+// its pivots fail.
+//
+// The program is a list of destinations: factorising searches nothing, compares nothing but the growth check, and
+// allocates nothing. Rows and columns share one order (the matrix has a symmetric structure, its values need not be).
+#pragma once
+#include <Eigen/Dense>
+#include <Eigen/Sparse>
+#include <cstdint>
+#include <vector>
+
+#include "elements.hpp"
+
+namespace mbd {
+
+// Which unknowns are eliminated together (a body, the rows of a joint), and how many rows may lean on them before
+// both of a row's bodies are gone.
+struct Nodes {
+    std::vector<int> of_unknown;   // node of every unknown, 0 .. count-1
+    std::vector<char> has_mass;    // a node with mass has regular pivots whenever it is eliminated
+    int count() const { return static_cast<int>(has_mass.size()); }
+};
+
+// eager: a joint may follow its outer body (trees from the tips to the ground). patient: it waits for all its bodies,
+// which is regular wherever M is positive definite on the eliminated bodies, but fills more in around hubs.
+enum class Order { eager, patient };
+std::vector<int> elimination_order(const Pattern& pattern, int n, const Nodes& nodes, Order order);
+
+class Elimination {
+public:
+    Elimination() = default;
+    Elimination(const Pattern& pattern, int n, const Nodes& nodes, Order order);
+
+    int n() const { return n_; }
+    std::size_t values() const { return place_count_; }          // numbers a factor needs
+    std::size_t operations() const { return update_.size(); }     // multiply-adds of one factorisation
+    std::size_t solve_operations() const { return place_count_; }
+
+    // Factorises the matrix of a derivative stream into `factor`; false where a pivot is lost in rounding.
+    bool factorise(const std::vector<double>& singles, const std::vector<double>& pairs, double* factor) const;
+    // x := A^-1 x; `work` holds n numbers
+    void solve(const double* factor, double* x, double* work) const;
+
+private:
+    int n_ = 0;
+    std::size_t place_count_ = 0;
+    std::vector<std::int32_t> unknown_;       // unknown at every position of the order
+    std::vector<std::int32_t> begin_;         // row k of U and column k of L: [begin_[k], begin_[k+1])
+    std::vector<std::int32_t> column_;        // their positions
+    std::vector<std::int32_t> update_;        // destinations of the updates, in order of execution
+    std::vector<std::int32_t> single_place_, pair_place_, transposed_place_;
+};
+
+// A factorisation and the order that it is in. `pivoting`: the values lie in a PivotingSolver instead.
+struct Factor {
+    std::vector<double> values;
+    Order order = Order::eager;
+    bool pivoting = false;
+};
+
+// Partial pivoting, dense for small systems and sparse (Eigen SparseLU) for large ones. Slow, general, allocates.
+class PivotingSolver {
+public:
+    // False where the matrix is singular to working precision.
+    bool factorise(const Pattern& pattern, const std::vector<double>& singles, const std::vector<double>& pairs, int n);
+    void solve(double* x, int n) const;
+
+private:
+    static constexpr int dense_limit = 200;
+    Eigen::PartialPivLU<Eigen::MatrixXd> dense_;
+    Eigen::SparseLU<Eigen::SparseMatrix<double>> sparse_;
+};
+
+Eigen::SparseMatrix<double> assemble(const Pattern& pattern, const std::vector<double>& singles,
+                                     const std::vector<double>& pairs, int n);
+
+}  // namespace mbd

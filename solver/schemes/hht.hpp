@@ -1,0 +1,349 @@
+// HHT for index-3 equations of motion, after [Negrut05], in the corrected second-order form (docs/theory.md, chapter 5).
+//
+// Unknowns at t_{n+1}: a, lambda, Xdot.  With gamma = (1 - 2 alpha)/2, beta = (1 - alpha)^2/4 ([Negrut05] eq. 6):
+//
+//   q = q_n + h v_n + h^2/2 [(1 - 2 beta) a_n + 2 beta a]          eq. 2a
+//   v = v_n + h [(1 - gamma) a_n + gamma a]                        eq. 2b
+//   X = X_n + h [(1 - gamma) w_n + gamma w],  w = (1 + alpha) Xdot - alpha Xdot_n      (T5.6)
+//   0 = M qdd + G^T lambda - Q,   qdd = (a + alpha qdd_n)/(1 + alpha)                  (T5.2), corrected eq. 11a
+//   0 = Phi/(beta h^2)                                             eq. 13
+//
+// qdd is the acceleration that balances the forces; a runs alpha h ahead of it. Not a mistake.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "scheme.hpp"
+
+namespace mbd {
+
+struct HhtOptions {  // in the order of mbdfmu/schemes/hht.py
+    double alpha, printed_form, sharp_estimate, unit_weights, stop_ratio, max_iterations, constraint_tolerance;
+};
+
+class Hht final : public Scheme {
+public:
+    Hht(const System& system, const HhtOptions& options)
+        : s_(system), o_(options), gamma_((1 - 2 * o_.alpha) / 2), beta_((1 - o_.alpha) * (1 - o_.alpha) / 4),
+          constant_(o_.sharp_estimate ? 1.0 / 12 + o_.alpha * o_.alpha / 4          // (T5.4)
+                                      : beta_ - 1 / (6 * (1 + o_.alpha))),          // eq. 25
+          q_(s_.nv), v_(s_.nv), a_(s_.nv), qdd_(s_.nv), lambda_(s_.nc), x_(s_.nx), xdot_(s_.nx), w_(s_.nx), r_(s_.n()),
+          phi_(s_.nc), q_fixed_(s_.nv), v_fixed_(s_.nv), x_fixed_(s_.nx), zero_(s_.nv) {}
+
+    int error_order() const override { return 3; }
+
+    void start(Instance& i, double tolerance) override {
+        tolerance_ = tolerance;
+        auto& m = i.state.memory;
+        m.assign(layout().size, 0.0);
+        const Layout at = layout();
+        std::copy(i.state.a.begin(), i.state.a.end(), m.begin() + at.qdd);
+        std::copy(i.state.xdot.begin(), i.state.xdot.end(), m.begin() + at.w);
+        for (int k = 0; k < s_.nv; ++k) m[at.weight + k] = std::max(floor_weight(i, k), std::fabs(i.state.q[k]));
+        for (int k = 0; k < s_.nx; ++k) m[at.weight + s_.nv + k] = std::max(1.0, std::fabs(i.state.x[k]));
+        remember(i);
+        if (o_.printed_form != 0) keep_force_balance(i);
+    }
+
+    StepResult step(Instance& i, double h, Statistics& count) override {
+        predict(i.state, h);
+        StepResult result = correct(i, h, count);
+        h_ = h;
+        if (result.status == Status::done) result.error = error(i, h);
+        return result;
+    }
+
+    void accept(Instance& i) override {
+        State& st = i.state;
+        const Layout at = layout();
+        double* m = st.memory.data();
+        for (int k = 0; k < s_.nv; ++k) {
+            m[at.qdd + k] = o_.printed_form != 0 ? a_[k] : qdd_[k];
+            m[at.weight + k] = std::max(m[at.weight + k], std::fabs(q_[k]));
+        }
+        for (int k = 0; k < s_.nx; ++k) {
+            m[at.w + k] = w_[k];
+            m[at.weight + s_.nv + k] = std::max(m[at.weight + s_.nv + k], std::fabs(x_[k]));
+        }
+        st.t += h_;
+        st.q.swap(q_), st.v.swap(v_), st.a.swap(a_), st.lambda.swap(lambda_), st.x.swap(x_), st.xdot.swap(xdot_);
+        choose_degree(st);
+        remember(i);
+        if (o_.printed_form != 0) keep_force_balance(i);
+    }
+
+private:
+    static constexpr int history_length = 4, highest_degree = 3;
+
+    const System& s_;
+    const HhtOptions o_;
+    const double gamma_, beta_, constant_;
+    double tolerance_ = 1e-6, h_ = 0;
+    std::vector<double> q_, v_, a_, qdd_, lambda_, x_, xdot_, w_, r_, phi_, q_fixed_, v_fixed_, x_fixed_, zero_;
+
+    // ---- the scheme's memory within State
+    struct Layout {
+        int qdd, w, weight, balance, history, counters, size;
+    };
+    // counters: points in history, newest slot, degree of the predictor, h of the factorisation (0 = none),
+    //           iterations of the step after the last refactorisation, iterations lost since
+    enum Counter { POINTS, NEWEST, DEGREE, FACTOR_H, FRESH_ITERATIONS, EXCESS, COUNTERS };
+    int record() const { return 1 + s_.nv + s_.nc + s_.nx; }
+    Layout layout() const {
+        Layout l{};
+        l.w = l.qdd + s_.nv;
+        l.weight = l.w + s_.nx;
+        l.balance = l.weight + s_.nv + s_.nx;
+        l.history = l.balance + (o_.printed_form != 0 ? s_.nv : 0);
+        l.counters = l.history + history_length * record();
+        l.size = l.counters + COUNTERS;
+        return l;
+    }
+    double& counter(State& st, Counter c) const { return st.memory[layout().counters + c]; }
+
+    double floor_weight(const Instance& i, int k) const {
+        return o_.unit_weights != 0 || s_.rotational[k] ? 1.0 : i.length();
+    }
+
+    // ---- history and predictor ([Negrut05] 3.5): polynomial through the last points, of the degree that predicted best
+    double* slot(State& st, int age) const {
+        const int newest = static_cast<int>(counter(st, NEWEST));
+        return st.memory.data() + layout().history + (newest + history_length - age) % history_length * record();
+    }
+
+    void remember(Instance& i) {
+        State& st = i.state;
+        counter(st, NEWEST) = (static_cast<int>(counter(st, NEWEST)) + 1) % history_length;
+        counter(st, POINTS) = std::min<double>(counter(st, POINTS) + 1, history_length);
+        double* to = slot(st, 0);
+        *to++ = st.t;
+        to = std::copy(st.a.begin(), st.a.end(), to);
+        to = std::copy(st.lambda.begin(), st.lambda.end(), to);
+        std::copy(st.xdot.begin(), st.xdot.end(), to);
+    }
+
+    // Lagrange weights of the polynomial through the newest degree + 1 points, evaluated at t
+    void extrapolation(State& st, int degree, double t, double* weights) const {
+        for (int j = 0; j <= degree; ++j) {
+            weights[j] = 1;
+            for (int k = 0; k <= degree; ++k)
+                if (k != j) weights[j] *= (t - slot(st, k)[0]) / (slot(st, j)[0] - slot(st, k)[0]);
+        }
+    }
+
+    void predict(State& st, double h) {
+        const int degree = static_cast<int>(counter(st, DEGREE));
+        double weights[history_length];
+        extrapolation(st, degree, st.t + h, weights);
+        const auto combine = [&](std::vector<double>& to, int offset) {
+            std::fill(to.begin(), to.end(), 0.0);
+            for (int j = 0; j <= degree; ++j) {
+                const double* from = slot(st, j) + offset;
+                for (std::size_t k = 0; k < to.size(); ++k) to[k] += weights[j] * from[k];
+            }
+        };
+        combine(a_, 1);
+        combine(lambda_, 1 + s_.nv);
+        combine(xdot_, 1 + s_.nv + s_.nc);
+
+        // what eqs. 2a, 2b and T5.6 add from t_n
+        const double c1 = h * h / 2 * (1 - 2 * beta_), c2 = h * (1 - gamma_);
+        for (int k = 0; k < s_.nv; ++k) {
+            q_fixed_[k] = st.q[k] + h * st.v[k] + c1 * st.a[k];
+            v_fixed_[k] = st.v[k] + c2 * st.a[k];
+        }
+        const double* w = st.memory.data() + layout().w;
+        for (int k = 0; k < s_.nx; ++k) x_fixed_[k] = st.x[k] + c2 * w[k];
+    }
+
+    // The degree that would have predicted the accepted step best; one more where the best is the highest tried.
+    void choose_degree(State& st) const {
+        const int tried = std::min<int>(static_cast<int>(counter(st, POINTS)) - 1, highest_degree);
+        const double* weight = st.memory.data() + layout().weight;
+        const double *past[history_length], *now = st.a.data();
+        double weights[history_length], best = std::numeric_limits<double>::infinity();
+        int chosen = 0;
+        for (int j = 0; j <= tried; ++j) past[j] = slot(st, j) + 1;
+        for (int degree = 0; degree <= tried; ++degree) {
+            extrapolation(st, degree, st.t, weights);
+            double sum = 0;
+            for (int k = 0; k < s_.nv; ++k) {
+                double miss = now[k];
+                for (int j = 0; j <= degree; ++j) miss -= weights[j] * past[j][k];
+                sum += miss * miss / (weight[k] * weight[k]);
+            }
+            if (sum < best) best = sum, chosen = degree;
+        }
+        counter(st, DEGREE) = chosen == tried ? std::min(tried + 1, highest_degree) : chosen;
+    }
+
+    // ---- corrector ([Negrut05] 3.4)
+    void place(const State& st, double h) {
+        const double bq = beta_ * h * h, bv = gamma_ * h, one = 1 / (1 + o_.alpha);
+        const bool printed = o_.printed_form != 0;
+        const double *qdd = st.memory.data(), back = printed ? 0 : o_.alpha;
+        for (int k = 0; k < s_.nv; ++k) {
+            q_[k] = q_fixed_[k] + bq * a_[k];
+            v_[k] = v_fixed_[k] + bv * a_[k];
+            qdd_[k] = (a_[k] + back * qdd[k]) * one;
+        }
+        for (int k = 0; k < s_.nx; ++k) {
+            w_[k] = (1 + o_.alpha) * xdot_[k] - o_.alpha * st.xdot[k];
+            x_[k] = x_fixed_[k] + bv * w_[k];
+        }
+    }
+
+    Point trial_point(Instance& i, double h) {
+        return i.point(i.state.t + h, q_.data(), v_.data(), qdd_.data(), lambda_.data(), x_.data(), xdot_.data());
+    }
+
+    // Residual at the present iterate; with a new factorisation where asked. False where that is singular.
+    bool evaluate(Instance& i, double h, bool derive, Statistics& count) {
+        const double bq = beta_ * h * h;
+        const Point p = trial_point(i, h);
+        ++count.residuals;
+        if (derive) {
+            ++count.jacobians;
+            s_.residual_and_derivative(p, {1 / (1 + o_.alpha), gamma_ * h, bq, gamma_ * (1 + o_.alpha) * h}, i.work, r_.data());
+            Factor& factor = i.state.factor;
+            if (!i.factorise(factor)) return false;
+            counter(i.state, FACTOR_H) = factor.pivoting ? 0 : h;  // a pivoting one is not kept
+        } else {
+            s_.residual(p, i.work, r_.data());
+        }
+        for (int k = s_.nv; k < s_.nv + s_.nc; ++k) r_[k] /= bq;
+        if (o_.printed_form != 0) {
+            const double* balance = i.state.memory.data() + layout().balance;
+            for (int k = 0; k < s_.nv; ++k) r_[k] += balance[k];
+        }
+        return true;
+    }
+
+    // Solves for the correction and applies it; returns its size as a fraction of the tolerated local error.
+    double improve(Instance& i, double h, StepResult& result) {
+        for (double& x : r_) x = -x;
+        i.solve(i.state.factor, r_.data());
+        const double* weight = i.state.memory.data() + layout().weight;
+        double sum = 0, largest = -1;
+        for (int k = 0; k < s_.nv; ++k) {
+            const double d = r_[k] / weight[k];
+            a_[k] += r_[k];
+            sum += d * d;
+            if (!(std::fabs(d) <= largest)) largest = std::fabs(d), result.worst_unknown = k;
+        }
+        for (int k = 0; k < s_.nc; ++k) lambda_[k] += r_[s_.nv + k];
+        double size = scale(h, s_.nv) * std::sqrt(sum);
+        if (s_.nx > 0) {
+            double states = 0;
+            for (int k = 0; k < s_.nx; ++k) {
+                const double d = r_[s_.nv + s_.nc + k];
+                xdot_[k] += d;
+                states += d * d / (weight[s_.nv + k] * weight[s_.nv + k]);
+            }
+            size = std::max(size, gamma_ * (1 + o_.alpha) * h / tolerance_ * std::sqrt(states / s_.nx));
+        }
+        return size;
+    }
+
+    // [Negrut05] eqs. 25 and 34: local error of the positions over the tolerance, for a change of acceleration of norm 1
+    double scale(double h, int count) const { return constant_ * h * h / (tolerance_ * std::sqrt(std::max(1, count))); }
+
+    // |Phi| after the last correction; rule (45) alone would leave it at a fraction of the tolerance.
+    bool closed(Instance& i, double h, StepResult& result, Statistics& count) {
+        if (s_.nc == 0) return true;
+        ++count.constraint_checks;
+        s_.constraints(trial_point(i, h), i.work, phi_.data());
+        const Violation worst = i.worst_position(phi_.data());
+        double largest = 0;
+        for (double x : q_) largest = std::max(largest, std::fabs(x));
+        result.violation = worst.scaled;
+        result.worst_row = worst.row;
+        const double rounding = 64 * std::numeric_limits<double>::epsilon() * largest / i.length();
+        return worst.scaled <= std::max(o_.constraint_tolerance, rounding);
+    }
+
+    StepResult correct(Instance& i, double h, Statistics& count) {
+        State& st = i.state;
+        StepResult result;
+        const double kept = counter(st, FACTOR_H);
+        bool derive = kept == 0 || h < 0.5 * kept || h > 2 * kept || counter(st, EXCESS) >= s_.refactor_cost();
+        bool converged = false;
+        double before = 0;
+        int derived_at = 0;
+        const int limit = static_cast<int>(o_.max_iterations);
+        for (int k = 1; k <= limit; ++k) {
+            place(st, h);
+            if (derive) derived_at = k;
+            if (!evaluate(i, h, derive, count)) return result.status = Status::singular, result;
+            derive = st.factor.pivoting;
+            const double size = improve(i, h, result);
+            result.iterations = k;
+            ++count.iterations;
+            if (!std::isfinite(size)) return result.status = Status::not_finite, result;
+            if (converged) {
+                ++count.extra_iterations;  // only for the sake of Phi
+            } else if (k == 1) {
+                converged = size <= o_.stop_ratio;
+            } else {
+                const double rate = size / before;                                    // eq. 43
+                converged = size <= 1e-3 * o_.stop_ratio || (rate < 1 && rate / (1 - rate) * size <= o_.stop_ratio);  // eq. 45
+                const bool stale = derived_at == 0;
+                if (!converged && rate >= 1 && !stale && k - derived_at >= 2) return result.status = Status::diverged, result;
+                if (!converged && rate > 0.5 && stale) derive = true;
+            }
+            before = size;
+            if (!converged) continue;
+            place(st, h);
+            if (closed(i, h, result, count)) return keep_count(st, k, derived_at), result;
+        }
+        result.status = converged ? Status::constraint : Status::slow;
+        return result;
+    }
+
+    // A new factorisation pays once the iterations lost to the old one have cost as much.
+    void keep_count(State& st, int iterations, int derived_at) const {
+        if (derived_at > 0) {
+            counter(st, FRESH_ITERATIONS) = iterations - derived_at + 1;
+            counter(st, EXCESS) = 0;
+        } else {
+            counter(st, EXCESS) += std::max(0.0, iterations - counter(st, FRESH_ITERATIONS));
+        }
+    }
+
+    // ---- error estimate ([Negrut05] eq. 25; T5.5 for X)
+    double error(Instance& i, double h) {
+        State& st = i.state;
+        const double* weight = st.memory.data() + layout().weight;
+        double sum = 0;
+        for (int k = 0; k < s_.nv; ++k) {
+            const double x = (a_[k] - st.a[k]) / weight[k];
+            sum += x * x;
+        }
+        double estimate = scale(h, s_.nv) * std::sqrt(sum);
+        if (s_.nx > 0 && counter(st, POINTS) >= 2) {
+            const double *n = slot(st, 0), *m = slot(st, 1), t = st.t + h;
+            const double factor = (1.0 / 12 - o_.alpha / 2 - o_.alpha * o_.alpha) * h * h * h;
+            double states = 0;
+            for (int k = 0; k < s_.nx; ++k) {
+                const int at = 1 + s_.nv + s_.nc + k;
+                const double newer = (xdot_[k] - n[at]) / h, older = (n[at] - m[at]) / (n[0] - m[0]);
+                const double d = factor * 2 * (newer - older) / (t - m[0]) / weight[s_.nv + k];
+                states += d * d;
+            }
+            estimate = std::max(estimate, std::sqrt(states / s_.nx) / tolerance_);
+        }
+        return estimate;
+    }
+
+    // printed eq. 11a: -alpha/(1+alpha) (G^T lambda - Q)_n
+    void keep_force_balance(Instance& i) {
+        State& st = i.state;
+        s_.residual(i.point(st.t, st.q.data(), st.v.data(), zero_.data(), st.lambda.data(), st.x.data(), st.xdot.data()), i.work,
+                    r_.data());
+        for (int k = 0; k < s_.nv; ++k) st.memory[layout().balance + k] = -o_.alpha / (1 + o_.alpha) * r_[k];
+    }
+};
+
+}  // namespace mbd

@@ -1,0 +1,38 @@
+// What every integration scheme is to the driver: start, try a step, accept it. Nothing else crosses.
+#pragma once
+#include <string>
+
+#include "../instance.hpp"
+
+namespace mbd {
+
+enum class Status { done, slow, diverged, constraint, not_finite, singular };
+
+struct StepResult {
+    Status status = Status::done;
+    double error = 0;      // estimated local error over the tolerance
+    int iterations = 0;
+    int worst_unknown = -1;  // where the correction was largest
+    double violation = 0;    // worst scaled |Phi| after the last correction
+    int worst_row = -1;
+};
+
+struct Statistics {
+    long steps = 0, rejected = 0, iterations = 0, residuals = 0, jacobians = 0, factorisations = 0, fallbacks = 0,
+         constraint_checks = 0, extra_iterations = 0, restarts = 0;
+    double worst_position_violation = 0;
+};
+
+class Scheme {
+public:
+    virtual ~Scheme() = default;
+    // the local error is O(h^error_order)
+    virtual int error_order() const = 0;
+    // fills state.memory at a consistent state (start and restart)
+    virtual void start(Instance& instance, double tolerance) = 0;
+    // tries one step; the state is untouched until accept()
+    virtual StepResult step(Instance& instance, double h, Statistics& statistics) = 0;
+    virtual void accept(Instance& instance) = 0;
+};
+
+}  // namespace mbd

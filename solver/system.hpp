@@ -1,0 +1,99 @@
+// The compiled model: tables, programs and structure, const after construction and shared by threads.
+//
+// Unknowns and rows share one numbering: coordinates 0..nv-1 (equations of motion), constraints nv..nv+nc-1,
+// differential states nv+nc..n-1.  With G = Phi_q:
+//
+//       [ M a + G^T lambda - Q ]                    [ ca M + cv .. + cq ..   G^T   .. ]
+//   r = [ Phi                  ]     derivative =   [ G                      0     0  ]
+//       [ Xdot - f             ]                    [ ..                     ..    .. ]
+//
+// ca, cv, cq, cx say how a, v, q and X follow the unknowns (a, lambda, Xdot) of the running scheme; the constraint rows
+// are divided by cq, so that they hold G itself ([Negrut05] eq. 12 has cq = beta h^2, cv = gamma h; index 1 has 1, 0, 0).
+#pragma once
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "blob.hpp"
+#include "elements.hpp"
+#include "linear.hpp"
+#include "tape.hpp"
+
+namespace mbd {
+
+// How the unknowns of a scheme move a, v, q and X.
+struct Coefficients {
+    double ca, cv, cq, cx;
+};
+
+// Numbers that one thread needs to evaluate a System; sized once.
+struct Workspace {
+    std::vector<double> registers, cs, singles, pairs, factor, solve_work;
+};
+
+class System {
+public:
+    System(const unsigned char* data, std::size_t size);
+
+    int nv = 0, nc = 0, nx = 0, nu = 0, np = 0, n_constants = 0;
+    int n() const { return nv + nc + nx; }
+
+    // ---- what an Instance fills in
+    std::vector<double> parameter_defaults;
+    int start_at = 0;   // constants q0[nv] v0[nv] x0[nx] u0[nu]
+    int length_at = 0;  // constant: length scale of the model, m
+    void constants(const double* parameters, double* c, std::vector<double>& registers) const;
+
+    // ---- evaluation at `point` (spaces TIME .. CONSTANT set)
+    Workspace workspace() const;
+    void residual(const Point& point, Workspace& w, double* r) const;
+    void residual_and_derivative(const Point& point, const Coefficients& z, Workspace& w, double* r) const;
+    void constraints(const Point& point, Workspace& w, double* phi) const;
+    // velocity = G v + Phi_t and gamma, where G a = gamma on the acceleration level
+    void rates(const Point& point, Workspace& w, double* velocity, double* gamma) const;
+    void signals(const Point& point, Workspace& w, double* out) const;
+    int signal_count() const { return static_cast<int>(addresses_.size()); }
+
+    // ---- structure
+    Pattern pattern;
+    Nodes nodes;
+    const Elimination& elimination(Order order) const;
+    // what a new factorisation costs, in units of one residual and solve (from counts of operations, never from a clock)
+    double refactor_cost() const { return refactor_cost_; }
+    bool linear_in_a_and_lambda() const { return linear_; }
+
+    // ---- scales and names of unknowns (coordinates, then constraints, then X)
+    std::vector<char> rotational;
+    std::vector<std::string> labels;
+
+private:
+    struct Entry {
+        int row, col, kind;
+    };
+    enum Kind { BY_A, BY_V, BY_Q, BY_X, PLAIN, KINDS };
+
+    int bodies_ = 0, body_at_ = 0, gravity_at_ = 0;
+    bool linear_ = true;
+    double refactor_cost_ = 1;
+    std::vector<Element> coincident_, angle_, inline_, translational_, rotational_springs_;
+    Tape parameters_, residual_, derivative_, constraints_, rates_, signals_;
+    std::vector<std::int32_t> residual_rows_, constraint_rows_;
+    std::vector<Entry> entries_;
+    std::vector<std::pair<int, int>> addresses_;
+    Elimination eager_;
+    mutable std::once_flag patient_once_;
+    mutable Elimination patient_;
+
+    template <class F>
+    void each_table(F&& f) const;
+    template <bool Derivatives>
+    void evaluate(const Point& point, const Coefficients& z, Workspace& w, double* r) const;
+    void angles(const double* q, double* cs) const;
+    void read_counts(const Blob& blob);
+    void read_elements(const Blob& blob);
+    void read_programs(const Blob& blob);
+    void read_names(const Blob& blob);
+    void build_pattern();
+};
+
+}  // namespace mbd

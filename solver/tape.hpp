@@ -1,0 +1,44 @@
+// Programs of user equations: a flat list of instructions in single-assignment form.
+//
+// mbdfmu/expressions writes them, derivatives included, so that nothing here differentiates or knows a name.
+// Instruction k writes register k and reads only registers before it; Tape's constructor checks that, so run() need not.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "blob.hpp"
+
+namespace mbd {
+
+// Where a LOAD reads and where a signal lies. The order is shared with mbdfmu/lowering.py.
+enum Space : int { TIME, INPUT, INPUT_RATE, PARAMETER, Q, V, A, LAMBDA, X, XDOT, CONSTANT, COMPUTED, SPACES };
+using Spaces = std::array<int, SPACES>;  // how many numbers each space holds
+
+// One evaluation point: where the numbers of each space are.
+struct Point {
+    std::array<const double*, SPACES> at{};
+};
+
+class Tape {
+public:
+    Tape() = default;
+    Tape(const Blob& blob, const std::string& name, const Spaces& sizes);
+
+    int size() const { return static_cast<int>(code_.size()); }
+    int outputs() const { return static_cast<int>(outputs_.size()); }
+
+    // registers: size() numbers owned by the caller
+    void run(const Point& point, double* registers) const;
+    double output(const double* registers, int k) const { return registers[outputs_[k]]; }
+
+private:
+    struct Instruction {
+        std::int32_t op, a, b, c;
+    };
+    std::vector<Instruction> code_;
+    std::vector<double> constants_;
+    std::vector<std::int32_t> outputs_;
+};
+
+}  // namespace mbd
