@@ -80,6 +80,7 @@ std::vector<std::int32_t> places(const Pattern& pattern, bool rows) {
 }  // namespace
 
 NB_MODULE(_solver, m) {
+    constexpr auto owned = nb::rv_policy::automatic;  // arrays own their numbers
     m.doc() = "native core of mbdfmu";
     nb::exception<ModelError>(m, "NativeModelError", PyExc_ValueError);
     nb::exception<StepFailed>(m, "NativeStepFailed", PyExc_RuntimeError);
@@ -89,20 +90,20 @@ NB_MODULE(_solver, m) {
         .def_ro("nv", &System::nv).def_ro("nc", &System::nc).def_ro("nx", &System::nx).def_ro("nu", &System::nu).def_ro("np", &System::np)
         .def_prop_ro("n", &System::n)
         .def_ro("labels", &System::labels)
-        .def_prop_ro("rows", [](const System& s) { return own(places(s.pattern, true)); })
-        .def_prop_ro("cols", [](const System& s) { return own(places(s.pattern, false)); })
+        .def_prop_ro("rows", [](const System& s) { return own(places(s.pattern, true)); }, owned)
+        .def_prop_ro("cols", [](const System& s) { return own(places(s.pattern, false)); }, owned)
         .def_prop_ro("refactor_cost", &System::refactor_cost)
-        .def_prop_ro("elimination_operations", [](const System& s) { return s.elimination(Order::eager).operations(); })
-        .def_prop_ro("elimination_values", [](const System& s) { return s.elimination(Order::eager).values(); });
+        .def_prop_ro("elimination_operations", [](const System& s) { return s.elimination(s.preferred_order()).operations(); })
+        .def_prop_ro("elimination_values", [](const System& s) { return s.elimination(s.preferred_order()).values(); });
 
     nb::class_<State>(m, "State")
         .def_ro("t", &State::t)
         .def_ro("h", &State::h)
-        .def_prop_ro("q", [](const State& s) { return copy(s.q); })
-        .def_prop_ro("v", [](const State& s) { return copy(s.v); })
-        .def_prop_ro("a", [](const State& s) { return copy(s.a); })
-        .def_prop_ro("lam", [](const State& s) { return copy(s.lambda); })
-        .def_prop_ro("x", [](const State& s) { return copy(s.x); })
+        .def_prop_ro("q", [](const State& s) { return copy(s.q); }, owned)
+        .def_prop_ro("v", [](const State& s) { return copy(s.v); }, owned)
+        .def_prop_ro("a", [](const State& s) { return copy(s.a); }, owned)
+        .def_prop_ro("lam", [](const State& s) { return copy(s.lambda); }, owned)
+        .def_prop_ro("x", [](const State& s) { return copy(s.x); }, owned)
         .def("__copy__", [](const State& s) { return State(s); });
 
     nb::class_<Simulation>(m, "Simulation")
@@ -152,9 +153,9 @@ NB_MODULE(_solver, m) {
         .def_prop_ro("time", [](const Simulation& s) { return s.instance.state.t; })
         .def_prop_ro("length", [](const Simulation& s) { return s.instance.length(); })
         .def_prop_ro("statistics", &statistics)
-        .def_prop_ro("v", [](const Simulation& s) { return copy(s.instance.v); }, "reported velocities, on G v = -Phi_t")
-        .def_prop_ro("a", [](const Simulation& s) { return copy(s.instance.a); }, "reported accelerations, index 1")
-        .def_prop_ro("lam", [](const Simulation& s) { return copy(s.instance.lambda); }, "reported multipliers, index 1")
+        .def_prop_ro("v", [](const Simulation& s) { return copy(s.instance.v); }, owned, "reported velocities, on G v = -Phi_t")
+        .def_prop_ro("a", [](const Simulation& s) { return copy(s.instance.a); }, owned, "reported accelerations, index 1")
+        .def_prop_ro("lam", [](const Simulation& s) { return copy(s.instance.lambda); }, owned, "reported multipliers, index 1")
         // ---- evaluation at any point, for schemes and analyses written in Python
         .def("residual", [](Simulation& s, double t, Input q, Input v, Input a, Input lam, Input x, Input xdot) {
             const Point p = point_at(s.instance, t, q, v, a, lam, x, xdot);

@@ -51,11 +51,11 @@ Point Instance::state_point() {
 
 Violation Instance::worst(const double* rows) const {
     Violation w;
-    const double L = length();
     for (int k = 0; k < system.nc; ++k) {
-        const double scaled = std::fabs(rows[k]) / (system.rotational[system.nv + k] ? 1.0 : L);
-        if (scaled > w.scaled || !std::isfinite(scaled) || w.row < 0) w = {k, scaled, rows[k]};
-        if (!std::isfinite(scaled)) break;
+        const double scaled = std::fabs(rows[k]) * row_scale_[k];
+        if (scaled <= w.scaled && w.row >= 0) continue;
+        w = {k, scaled, rows[k]};
+        if (!(scaled <= w.scaled)) break;  // not a number: nothing is worse
     }
     return w;
 }
@@ -72,12 +72,9 @@ bool Instance::factorise(Factor& factor) {
         return program.factorise(work.singles, work.pairs, factor.values.data());
     };
     if (attempt(state.order)) return true;
-    if (!state.order_settled) {  // once: does the safer order do for this model?
-        state.order_settled = true;
-        if (attempt(Order::patient)) {
-            state.order = Order::patient;
-            return true;
-        }
+    if (state.order == Order::eager && attempt(Order::patient)) {  // the safer order does for this model
+        state.order = Order::patient;
+        return true;
     }
     ++fallbacks;
     factor.pivoting = true;
@@ -102,6 +99,9 @@ void Instance::start(const StartOptions& options) {
                              "); check divisions and roots in the model's expressions");
     if (!(length() > 0)) throw ModelError("the model's length scale must be positive, found " + number(length()));
 
+    row_scale_.resize(system.nc);
+    for (int k = 0; k < system.nc; ++k) row_scale_[k] = system.rotational[system.nv + k] ? 1.0 : 1 / length();
+
     const double* s = constants.data() + system.start_at;
     const auto take = [&](std::vector<double>& to, int count) { to.assign(s, s + count), s += count; };
     take(state.q, system.nv);
@@ -114,8 +114,7 @@ void Instance::start(const StartOptions& options) {
     state.xdot.assign(system.nx, 0.0);
     state.t = state.t_input = state.h = 0;
     state.memory.clear();
-    state.order = Order::eager;
-    state.order_settled = false;
+    state.order = system.preferred_order();
     a = state.a, lambda = state.lambda, xdot = state.xdot, v = state.v;
 
     correct_positions(options);

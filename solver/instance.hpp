@@ -27,7 +27,6 @@ struct State {
     std::vector<double> memory;  // of the scheme
     Factor factor;               // the factorisation it recycles
     Order order = Order::eager;  // for the next factorisation
-    bool order_settled = false;
 };
 
 struct StartOptions {
@@ -80,6 +79,7 @@ private:
     std::vector<double> unknowns_, rows_, velocity_rows_, gamma_, u_;
     double time_ = 0;
 
+    std::vector<double> row_scale_;  // 1/length for rows in m, 1 for rows in rad
     Violation worst(const double* rows) const;
     void evaluate_index1(const double* v);
     void factorise_index1(const std::vector<char>* keep);

@@ -23,9 +23,11 @@ System::System(const unsigned char* data, std::size_t size) {
     read_names(blob);
     build_pattern();
     eager_ = Elimination(pattern, n(), nodes, Order::eager);
-    const double refactor = static_cast<double>(eager_.operations() + pattern.singles.size() + 2 * pattern.pairs.size() +
+    patient_ = Elimination(pattern, n(), nodes, Order::patient);
+    const Elimination& used = elimination(preferred_order());
+    const double refactor = static_cast<double>(used.operations() + pattern.singles.size() + 2 * pattern.pairs.size() +
                                                 derivative_.size() - residual_.size());
-    const double iterate = static_cast<double>(eager_.solve_operations() + residual_.size() + 20 * (bodies_ + 1) +
+    const double iterate = static_cast<double>(used.solve_operations() + residual_.size() + 20 * (bodies_ + 1) +
                                                10 * (coincident_.size() + inline_.size() + translational_.size()));
     refactor_cost_ = refactor / iterate;
 }
@@ -146,12 +148,6 @@ void System::build_pattern() {
     for (int k = 0; k < 3 * bodies_; ++k) nodes.has_mass[nodes.of_unknown[k]] = 1;
     for (const auto& e : entries_)  // coordinates with a mass entry, states with their own rate
         if (e.row == e.col && (e.kind == BY_A || (e.row >= nv + nc && e.kind == PLAIN))) nodes.has_mass[nodes.of_unknown[e.row]] = 1;
-}
-
-const Elimination& System::elimination(Order order) const {
-    if (order == Order::eager) return eager_;
-    std::call_once(patient_once_, [&] { patient_ = Elimination(pattern, n(), nodes, Order::patient); });
-    return patient_;
 }
 
 // ---------------------------------------------------------------- evaluation

@@ -11,6 +11,7 @@
 // qdd is the acceleration that balances the forces; a runs alpha h ahead of it. Not a mistake.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -36,13 +37,14 @@ public:
 
     void start(Instance& i, double tolerance) override {
         tolerance_ = tolerance;
+        h_ = 0;
         auto& m = i.state.memory;
-        m.assign(layout().size, 0.0);
-        const Layout at = layout();
+        m.assign(layout_.size, 0.0);
+        const Layout& at = layout_;
         std::copy(i.state.a.begin(), i.state.a.end(), m.begin() + at.qdd);
         std::copy(i.state.xdot.begin(), i.state.xdot.end(), m.begin() + at.w);
-        for (int k = 0; k < s_.nv; ++k) m[at.weight + k] = std::max(floor_weight(i, k), std::fabs(i.state.q[k]));
-        for (int k = 0; k < s_.nx; ++k) m[at.weight + s_.nv + k] = std::max(1.0, std::fabs(i.state.x[k]));
+        for (int k = 0; k < s_.nv; ++k) m[at.per_weight + k] = 1 / std::max(floor_weight(i, k), std::fabs(i.state.q[k]));
+        for (int k = 0; k < s_.nx; ++k) m[at.per_weight + s_.nv + k] = 1 / std::max(1.0, std::fabs(i.state.x[k]));
         remember(i);
         if (o_.printed_form != 0) keep_force_balance(i);
     }
@@ -51,22 +53,24 @@ public:
         predict(i.state, h);
         StepResult result = correct(i, h, count);
         h_ = h;
-        if (result.status == Status::done) result.error = error(i, h);
+        if (result.status == Status::done)
+            result.error = error(i, h);
+        else
+            result.worst_unknown = worst_coordinate(i.state);
         return result;
     }
 
     void accept(Instance& i) override {
         State& st = i.state;
-        const Layout at = layout();
+        const Layout& at = layout_;
         double* m = st.memory.data();
-        for (int k = 0; k < s_.nv; ++k) {
-            m[at.qdd + k] = o_.printed_form != 0 ? a_[k] : qdd_[k];
-            m[at.weight + k] = std::max(m[at.weight + k], std::fabs(q_[k]));
-        }
-        for (int k = 0; k < s_.nx; ++k) {
-            m[at.w + k] = w_[k];
-            m[at.weight + s_.nv + k] = std::max(m[at.weight + s_.nv + k], std::fabs(x_[k]));
-        }
+        if (o_.printed_form == 0) std::copy(qdd_.begin(), qdd_.end(), m + at.qdd);
+        std::copy(w_.begin(), w_.end(), m + at.w);
+        const auto grow = [](double& per_weight, double value) {  // the running maximum of eq. 34
+            if (std::fabs(value) * per_weight > 1) per_weight = 1 / std::fabs(value);
+        };
+        for (int k = 0; k < s_.nv; ++k) grow(m[at.per_weight + k], q_[k]);
+        for (int k = 0; k < s_.nx; ++k) grow(m[at.per_weight + s_.nv + k], x_[k]);
         st.t += h_;
         st.q.swap(q_), st.v.swap(v_), st.a.swap(a_), st.lambda.swap(lambda_), st.x.swap(x_), st.xdot.swap(xdot_);
         choose_degree(st);
@@ -76,6 +80,9 @@ public:
 
 private:
     static constexpr int history_length = 4, highest_degree = 3;
+    std::array<double, history_length> spacing_{};
+    double weights_[history_length][history_length] = {};
+    int highest_weights_ = -1;
 
     const System& s_;
     const HhtOptions o_;
@@ -85,23 +92,25 @@ private:
 
     // ---- the scheme's memory within State
     struct Layout {
-        int qdd, w, weight, balance, history, counters, size;
+        int qdd, w, per_weight, balance, history, counters, size;
     };
+    // a history slot: size of the step that led to it, a, lambda, Xdot
     // counters: points in history, newest slot, degree of the predictor, h of the factorisation (0 = none),
     //           iterations of the step after the last refactorisation, iterations lost since
     enum Counter { POINTS, NEWEST, DEGREE, FACTOR_H, FRESH_ITERATIONS, EXCESS, COUNTERS };
     int record() const { return 1 + s_.nv + s_.nc + s_.nx; }
-    Layout layout() const {
+    Layout make_layout() const {
         Layout l{};
         l.w = l.qdd + s_.nv;
-        l.weight = l.w + s_.nx;
-        l.balance = l.weight + s_.nv + s_.nx;
+        l.per_weight = l.w + s_.nx;
+        l.balance = l.per_weight + s_.nv + s_.nx;
         l.history = l.balance + (o_.printed_form != 0 ? s_.nv : 0);
         l.counters = l.history + history_length * record();
         l.size = l.counters + COUNTERS;
         return l;
     }
-    double& counter(State& st, Counter c) const { return st.memory[layout().counters + c]; }
+    const Layout layout_ = make_layout();
+    double& counter(State& st, Counter c) const { return st.memory[layout_.counters + c]; }
 
     double floor_weight(const Instance& i, int k) const {
         return o_.unit_weights != 0 || s_.rotational[k] ? 1.0 : i.length();
@@ -110,7 +119,7 @@ private:
     // ---- history and predictor ([Negrut05] 3.5): polynomial through the last points, of the degree that predicted best
     double* slot(State& st, int age) const {
         const int newest = static_cast<int>(counter(st, NEWEST));
-        return st.memory.data() + layout().history + (newest + history_length - age) % history_length * record();
+        return st.memory.data() + layout_.history + (newest + history_length - age) % history_length * record();
     }
 
     void remember(Instance& i) {
@@ -118,31 +127,39 @@ private:
         counter(st, NEWEST) = (static_cast<int>(counter(st, NEWEST)) + 1) % history_length;
         counter(st, POINTS) = std::min<double>(counter(st, POINTS) + 1, history_length);
         double* to = slot(st, 0);
-        *to++ = st.t;
+        *to++ = h_;
         to = std::copy(st.a.begin(), st.a.end(), to);
         to = std::copy(st.lambda.begin(), st.lambda.end(), to);
         std::copy(st.xdot.begin(), st.xdot.end(), to);
     }
 
-    // Lagrange weights of the polynomial through the newest degree + 1 points, evaluated at t
-    void extrapolation(State& st, int degree, double t, double* weights) const {
-        for (int j = 0; j <= degree; ++j) {
-            weights[j] = 1;
-            for (int k = 0; k <= degree; ++k)
-                if (k != j) weights[j] *= (t - slot(st, k)[0]) / (slot(st, j)[0] - slot(st, k)[0]);
-        }
+    // Lagrange weights of the polynomials through the newest degree + 1 points, at h after the newest. They depend on
+    // step sizes only, so that steps of one size share them.
+    void extrapolation(State& st, double h) {
+        const std::array<double, history_length> spacing{h, slot(st, 0)[0], slot(st, 1)[0], slot(st, 2)[0]};
+        const int highest = std::min<int>(static_cast<int>(counter(st, POINTS)) - 1, highest_degree);
+        if (spacing == spacing_ && highest <= highest_weights_) return;
+        spacing_ = spacing;
+        highest_weights_ = highest;
+        double age[history_length];  // time from point j to the end of the step
+        age[0] = h;
+        for (int j = 1; j < history_length; ++j) age[j] = age[j - 1] + spacing[j];
+        for (int degree = 0; degree < history_length; ++degree)
+            for (int j = 0; j < history_length; ++j) {
+                double& weight = weights_[degree][j];
+                weight = j <= degree && degree <= highest;  // slots that hold no point hold zeros
+                for (int k = 0; k <= degree && weight != 0; ++k)
+                    if (k != j) weight *= age[k] / (age[k] - age[j]);
+            }
     }
 
     void predict(State& st, double h) {
-        const int degree = static_cast<int>(counter(st, DEGREE));
-        double weights[history_length];
-        extrapolation(st, degree, st.t + h, weights);
+        extrapolation(st, h);
+        const double* weights = weights_[static_cast<int>(counter(st, DEGREE))];
         const auto combine = [&](std::vector<double>& to, int offset) {
-            std::fill(to.begin(), to.end(), 0.0);
-            for (int j = 0; j <= degree; ++j) {
-                const double* from = slot(st, j) + offset;
-                for (std::size_t k = 0; k < to.size(); ++k) to[k] += weights[j] * from[k];
-            }
+            const double *p0 = slot(st, 0) + offset, *p1 = slot(st, 1) + offset, *p2 = slot(st, 2) + offset, *p3 = slot(st, 3) + offset;
+            const double w0 = weights[0], w1 = weights[1], w2 = weights[2], w3 = weights[3];
+            for (std::size_t k = 0; k < to.size(); ++k) to[k] = w0 * p0[k] + w1 * p1[k] + w2 * p2[k] + w3 * p3[k];
         };
         combine(a_, 1);
         combine(lambda_, 1 + s_.nv);
@@ -154,28 +171,26 @@ private:
             q_fixed_[k] = st.q[k] + h * st.v[k] + c1 * st.a[k];
             v_fixed_[k] = st.v[k] + c2 * st.a[k];
         }
-        const double* w = st.memory.data() + layout().w;
+        const double* w = st.memory.data() + layout_.w;
         for (int k = 0; k < s_.nx; ++k) x_fixed_[k] = st.x[k] + c2 * w[k];
     }
 
     // The degree that would have predicted the accepted step best; one more where the best is the highest tried.
     void choose_degree(State& st) const {
         const int tried = std::min<int>(static_cast<int>(counter(st, POINTS)) - 1, highest_degree);
-        const double* weight = st.memory.data() + layout().weight;
-        const double *past[history_length], *now = st.a.data();
-        double weights[history_length], best = std::numeric_limits<double>::infinity();
-        int chosen = 0;
-        for (int j = 0; j <= tried; ++j) past[j] = slot(st, j) + 1;
-        for (int degree = 0; degree <= tried; ++degree) {
-            extrapolation(st, degree, st.t, weights);
-            double sum = 0;
-            for (int k = 0; k < s_.nv; ++k) {
-                double miss = now[k];
-                for (int j = 0; j <= degree; ++j) miss -= weights[j] * past[j][k];
-                sum += miss * miss / (weight[k] * weight[k]);
-            }
-            if (sum < best) best = sum, chosen = degree;
+        const double *per_weight = st.memory.data() + layout_.per_weight, *now = st.a.data();
+        const double *p0 = slot(st, 0) + 1, *p1 = slot(st, 1) + 1, *p2 = slot(st, 2) + 1, *p3 = slot(st, 3) + 1;
+        double miss[history_length] = {};
+        const auto& w = weights_;
+        for (int k = 0; k < s_.nv; ++k) {
+            const double scale = per_weight[k];
+            const double m0 = (now[k] - p0[k]) * scale;
+            const double m1 = (now[k] - w[1][0] * p0[k] - w[1][1] * p1[k]) * scale;
+            const double m2 = (now[k] - w[2][0] * p0[k] - w[2][1] * p1[k] - w[2][2] * p2[k]) * scale;
+            const double m3 = (now[k] - w[3][0] * p0[k] - w[3][1] * p1[k] - w[3][2] * p2[k] - w[3][3] * p3[k]) * scale;
+            miss[0] += m0 * m0, miss[1] += m1 * m1, miss[2] += m2 * m2, miss[3] += m3 * m3;
         }
+        const int chosen = static_cast<int>(std::min_element(miss, miss + tried + 1) - miss);
         counter(st, DEGREE) = chosen == tried ? std::min(tried + 1, highest_degree) : chosen;
     }
 
@@ -215,23 +230,22 @@ private:
         }
         for (int k = s_.nv; k < s_.nv + s_.nc; ++k) r_[k] /= bq;
         if (o_.printed_form != 0) {
-            const double* balance = i.state.memory.data() + layout().balance;
+            const double* balance = i.state.memory.data() + layout_.balance;
             for (int k = 0; k < s_.nv; ++k) r_[k] += balance[k];
         }
         return true;
     }
 
     // Solves for the correction and applies it; returns its size as a fraction of the tolerated local error.
-    double improve(Instance& i, double h, StepResult& result) {
+    double improve(Instance& i, double h) {
         for (double& x : r_) x = -x;
         i.solve(i.state.factor, r_.data());
-        const double* weight = i.state.memory.data() + layout().weight;
-        double sum = 0, largest = -1;
+        const double* per_weight = i.state.memory.data() + layout_.per_weight;
+        double sum = 0;
         for (int k = 0; k < s_.nv; ++k) {
-            const double d = r_[k] / weight[k];
+            const double d = r_[k] * per_weight[k];
             a_[k] += r_[k];
             sum += d * d;
-            if (!(std::fabs(d) <= largest)) largest = std::fabs(d), result.worst_unknown = k;
         }
         for (int k = 0; k < s_.nc; ++k) lambda_[k] += r_[s_.nv + k];
         double size = scale(h, s_.nv) * std::sqrt(sum);
@@ -240,7 +254,7 @@ private:
             for (int k = 0; k < s_.nx; ++k) {
                 const double d = r_[s_.nv + s_.nc + k];
                 xdot_[k] += d;
-                states += d * d / (weight[s_.nv + k] * weight[s_.nv + k]);
+                states += d * d * per_weight[s_.nv + k] * per_weight[s_.nv + k];
             }
             size = std::max(size, gamma_ * (1 + o_.alpha) * h / tolerance_ * std::sqrt(states / s_.nx));
         }
@@ -256,12 +270,13 @@ private:
         ++count.constraint_checks;
         s_.constraints(trial_point(i, h), i.work, phi_.data());
         const Violation worst = i.worst_position(phi_.data());
-        double largest = 0;
-        for (double x : q_) largest = std::max(largest, std::fabs(x));
         result.violation = worst.scaled;
         result.worst_row = worst.row;
+        if (worst.scaled <= o_.constraint_tolerance) return true;
+        double largest = 0;
+        for (double x : q_) largest = std::max(largest, std::fabs(x));
         const double rounding = 64 * std::numeric_limits<double>::epsilon() * largest / i.length();
-        return worst.scaled <= std::max(o_.constraint_tolerance, rounding);
+        return worst.scaled <= rounding;
     }
 
     StepResult correct(Instance& i, double h, Statistics& count) {
@@ -278,7 +293,7 @@ private:
             if (derive) derived_at = k;
             if (!evaluate(i, h, derive, count)) return result.status = Status::singular, result;
             derive = st.factor.pivoting;
-            const double size = improve(i, h, result);
+            const double size = improve(i, h);
             result.iterations = k;
             ++count.iterations;
             if (!std::isfinite(size)) return result.status = Status::not_finite, result;
@@ -302,6 +317,19 @@ private:
         return result;
     }
 
+    // The coordinate that the last correction moved most; r_ still holds the correction.
+    int worst_coordinate(const State& st) const {
+        const double* per_weight = st.memory.data() + layout_.per_weight;
+        int worst = -1;
+        double largest = -1;
+        for (int k = 0; k < s_.nv; ++k) {
+            const double d = std::fabs(r_[k] * per_weight[k]);
+            if (!(d <= largest)) largest = d, worst = k;
+            if (!std::isfinite(d)) break;
+        }
+        return worst;
+    }
+
     // A new factorisation pays once the iterations lost to the old one have cost as much.
     void keep_count(State& st, int iterations, int derived_at) const {
         if (derived_at > 0) {
@@ -315,21 +343,21 @@ private:
     // ---- error estimate ([Negrut05] eq. 25; T5.5 for X)
     double error(Instance& i, double h) {
         State& st = i.state;
-        const double* weight = st.memory.data() + layout().weight;
+        const double* per_weight = st.memory.data() + layout_.per_weight;
         double sum = 0;
         for (int k = 0; k < s_.nv; ++k) {
-            const double x = (a_[k] - st.a[k]) / weight[k];
+            const double x = (a_[k] - st.a[k]) * per_weight[k];
             sum += x * x;
         }
         double estimate = scale(h, s_.nv) * std::sqrt(sum);
         if (s_.nx > 0 && counter(st, POINTS) >= 2) {
-            const double *n = slot(st, 0), *m = slot(st, 1), t = st.t + h;
+            const double *n = slot(st, 0), *m = slot(st, 1);
             const double factor = (1.0 / 12 - o_.alpha / 2 - o_.alpha * o_.alpha) * h * h * h;
             double states = 0;
             for (int k = 0; k < s_.nx; ++k) {
                 const int at = 1 + s_.nv + s_.nc + k;
-                const double newer = (xdot_[k] - n[at]) / h, older = (n[at] - m[at]) / (n[0] - m[0]);
-                const double d = factor * 2 * (newer - older) / (t - m[0]) / weight[s_.nv + k];
+                const double newer = (xdot_[k] - n[at]) / h, older = (n[at] - m[at]) / n[0];
+                const double d = factor * 2 * (newer - older) / (h + n[0]) * per_weight[s_.nv + k];
                 states += d * d;
             }
             estimate = std::max(estimate, std::sqrt(states / s_.nx) / tolerance_);
@@ -342,7 +370,7 @@ private:
         State& st = i.state;
         s_.residual(i.point(st.t, st.q.data(), st.v.data(), zero_.data(), st.lambda.data(), st.x.data(), st.xdot.data()), i.work,
                     r_.data());
-        for (int k = 0; k < s_.nv; ++k) st.memory[layout().balance + k] = -o_.alpha / (1 + o_.alpha) * r_[k];
+        for (int k = 0; k < s_.nv; ++k) st.memory[layout_.balance + k] = -o_.alpha / (1 + o_.alpha) * r_[k];
     }
 };
 
