@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from mbdfmu.description import GROUND, Description, Marker
+from mbdfmu.description import GROUND, Description, Force, Joint, Marker
 from mbdfmu.errors import ExpressionError, ModelError, did_you_mean
 from mbdfmu.expressions import Graph, Node, build, evaluate, maximum, parse, select, sqrt
 from mbdfmu.forces import ForceElement
@@ -141,7 +141,8 @@ class _Builder:
         self.problems: list[str] = []
         self.nodes: dict[str, Node] = {"time": self.time}  # what expressions may say
         self.signals: dict[str, Signal] = {}
-        self.frames: dict[str, Frame] = {}
+        self.frames: dict[str, Frame] = {}  # of named markers
+        self.ends: list[Frame] = []  # of joints and forces
         self.pending: dict[str, Callable[[], None]] = {}  # sections that define a name when first asked for it
         self.undefined: set[str] = set()  # names whose definition failed: their users need not be reported too
         self.coordinates: list[Coordinate] = []
@@ -310,6 +311,11 @@ class _Builder:
         at = self._point(f"{path}.at", marker.at, allowed)
         return on_body(marker.body, self._pose(marker.body), at, self._value(f"{path}.angle", marker.angle, allowed))
 
+    def _both_ends(self, path: str, element: Joint | Force, allowed: frozenset[str]) -> tuple[Frame, Frame]:
+        i, j = (self._frame(f"{path}.{end}", getattr(element, end), allowed) for end in ("i", "j"))
+        self.ends += [i, j]
+        return i, j
+
     def _markers(self) -> None:
         for name in self.d.markers:
             frame = self.frames[name] = self._frame(f"markers.{name}", name, PLACES)
@@ -328,7 +334,7 @@ class _Builder:
             if not isinstance(joint, PlanarJoint):
                 raise ModelError(f"joints.{name}: type '{joint.type_name}' cannot be used in planar models")
             path = f"joints.{name}"
-            i, j = (self._frame(f"{path}.{end}", getattr(joint, end), TIME) for end in ("i", "j"))
+            i, j = self._both_ends(path, joint, TIME)
             resolve = self._resolver(path, TIME)
             primitives = joint.primitives(i, j, resolve)
             for key, measure in joint.free(i, j, resolve).items():
@@ -353,7 +359,7 @@ class _Builder:
         for name, force in self.d.forces.items():
             if not isinstance(force, ForceElement):
                 raise ModelError(f"forces.{name}: type '{force.type_name}' cannot be used in planar models")
-            i, j = (self._frame(f"forces.{name}.{end}", getattr(force, end), PLACES) for end in ("i", "j"))
+            i, j = self._both_ends(f"forces.{name}", force, PLACES)
             measure = force.measure(i, j)
             self._measure(f"{name}.{'length' if measure.unit == 'm' else 'angle'}", measure)
             define = lambda name=name, force=force, i=i, j=j, m=measure: self._force(name, force, i, j, m)  # noqa: E731
@@ -424,8 +430,8 @@ class _Builder:
         if self.d.length is not None:
             return self._value("length", self.d.length, PARAMETERS)
         longest = self.graph.zero
-        for frame in self._joint_frames():
-            if frame.body != GROUND and (frame.sx.support | frame.sy.support) <= _parameters_of(frame):
+        for frame in self.ends:
+            if frame.body != GROUND and all(s.value[0] == "p" for s in frame.sx.support | frame.sy.support):
                 longest = maximum(longest, frame.sx * frame.sx + frame.sy * frame.sy)
         farthest = self.graph.zero
         for c in self.coordinates[: 3 * len(self.d.bodies)]:
@@ -434,19 +440,9 @@ class _Builder:
         size = select(longest, longest, farthest)
         return sqrt(select(size, size, 1.0 + 0.0 * size))
 
-    def _joint_frames(self) -> Iterator[Frame]:
-        for section, elements in (("joints", self.d.joints), ("forces", self.d.forces)):
-            for name, element in elements.items():
-                for end in ("i", "j"):
-                    yield self._frame(f"{section}.{name}.{end}", getattr(element, end), PLACES)
-
 
 class _AlreadyReported(ExpressionError):
     """The name's own definition has been reported."""
-
-
-def _parameters_of(frame: Frame) -> frozenset[Node]:
-    return frozenset(s for s in frame.sx.support | frame.sy.support if s.value[0] == "p")
 
 
 def _force_signal(name: str, measure: Measure) -> str:

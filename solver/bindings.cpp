@@ -132,8 +132,13 @@ NB_MODULE(_solver, m) {
         .def("set_input", [](Simulation& s, int k, double value, double slope) { s.driver.set_input(k, value, slope); })
         .def("advance",
              [](Simulation& s, double t, long limit) {
-                 nb::gil_scoped_release release;
-                 return s.driver.advance(t, interrupted, nullptr, limit);
+                 bool arrived = false;
+                 {
+                     nb::gil_scoped_release release;
+                     arrived = s.driver.advance(t, interrupted, nullptr, limit);
+                 }
+                 if (PyErr_Occurred()) throw nb::python_error();  // the KeyboardInterrupt that `interrupted` found
+                 return arrived;
              },
              "t"_a, "limit"_a = 0)
         .def("report", [](Simulation& s) {

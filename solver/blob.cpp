@@ -31,6 +31,13 @@ T read(const unsigned char* at) {
     return value;
 }
 
+// Text of a blob ends up in messages: whatever is not printable ASCII would break those.
+std::string printable(std::string text) {
+    for (char& c : text)
+        if ((c < ' ' && c != '\n') || c > '~') c = '?';
+    return text;
+}
+
 [[noreturn]] void damaged(const std::string& what) {
     throw ModelError("compiled model: " + what + "; export or compile the model again");
 }
@@ -49,7 +56,7 @@ Blob::Blob(const unsigned char* data, std::size_t size) {
     for (auto left = read<std::uint32_t>(data + 12); left > 0; --left) {
         if (size - at < section_header_size) damaged("a section is cut short");
         const char* raw = reinterpret_cast<const char*>(data + at);
-        const std::string name(raw, strnlen(raw, 16));
+        const std::string name = printable({raw, strnlen(raw, 16)});
         Section s{read<std::uint32_t>(data + at + 16), read<std::uint64_t>(data + at + 24), data + at + section_header_size};
         at += section_header_size;
         if (s.kind > 2) damaged("section '" + name + "' has unknown kind " + std::to_string(s.kind));
@@ -84,7 +91,7 @@ std::vector<double> Blob::doubles(const std::string& name) const {
 
 std::string Blob::text(const std::string& name) const {
     const auto& s = find(name, 2);
-    return {reinterpret_cast<const char*>(s.data), s.count};
+    return printable({reinterpret_cast<const char*>(s.data), s.count});
 }
 
 }  // namespace mbd

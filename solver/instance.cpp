@@ -97,6 +97,11 @@ void Instance::start(const StartOptions& options) {
         if (!std::isfinite(constants[k]))
             throw ModelError("the parameter values give a number that is not finite (constant " + std::to_string(k) +
                              "); check divisions and roots in the model's expressions");
+    for (int b = 0; b < system.bodies(); ++b)
+        for (int k = 0; k < 2; ++k)
+            if (!(constants[system.body_constants() + 2 * b + k] > 0))
+                throw ModelError(label(3 * b).substr(0, label(3 * b).rfind(' ')) + ": " + (k ? "inertia" : "mass") + " must be positive, found " +
+                                 number(constants[system.body_constants() + 2 * b + k]));
     if (!(length() > 0)) throw ModelError("the model's length scale must be positive, found " + number(length()));
 
     row_scale_.resize(system.nc);
@@ -168,7 +173,11 @@ void Instance::factorise_index1(const std::vector<char>* keep) {
     open.pairs.clear();
     factor1_.pivoting = true;
     ++fallbacks;
-    if (!pivoting_solver_.factorise(open, singles, {}, system.n())) refuse_singular();
+    if (pivoting_solver_.factorise(open, singles, {}, system.n())) return;
+    std::string kept;
+    for (int k = 0; k < system.nv; ++k)
+        if ((*keep)[k]) kept += (kept.empty() ? "" : ", ") + label(k);
+    throw ModelError("the start values given for " + kept + " cannot all be kept: the joints leave fewer motions free; give fewer");
 }
 
 void Instance::correct_positions(const StartOptions& options) {
@@ -299,8 +308,11 @@ void Instance::refuse_singular() {
                              number(state.t) + " s; remove the joint or replace it by one that holds less");
         }
     }
-    throw StepFailed("the equations of motion are singular at t = " + number(state.t) +
-                     " s; a coordinate has no mass, or a value is not finite");
+    for (int k = 0; k < system.n(); ++k)
+        if (!std::isfinite(rows_[k]))
+            throw StepFailed("a value in the equation of " + label(k) + " is not finite at t = " + number(state.t) +
+                             " s; look for a spring or rod whose ends coincide, a division by zero or a root of a negative number");
+    throw StepFailed("the equations of motion are singular at t = " + number(state.t) + " s; a coordinate has no mass");
 }
 
 }  // namespace mbd

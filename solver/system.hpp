@@ -36,6 +36,8 @@ public:
 
     int nv = 0, nc = 0, nx = 0, nu = 0, np = 0, n_constants = 0;
     int n() const { return nv + nc + nx; }
+    int bodies() const { return bodies_; }
+    int body_constants() const { return body_at_; }  // mass and inertia of every body
 
     // ---- what an Instance fills in
     std::vector<double> parameter_defaults;

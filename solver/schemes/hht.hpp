@@ -53,10 +53,13 @@ public:
         predict(i.state, h);
         StepResult result = correct(i, h, count);
         h_ = h;
+        const State& now = i.state;
         if (result.status == Status::done)
             result.error = error(i, h);
-        else
-            result.worst_unknown = worst_coordinate(i.state);
+        if (result.status != Status::done)
+            result.worst_unknown = worst_coordinate(now, [&](int k) { return r_[k]; });  // the last correction
+        else if (!(result.error <= 1))
+            result.worst_unknown = worst_coordinate(now, [&](int k) { return a_[k] - now.a[k]; });
         return result;
     }
 
@@ -317,13 +320,13 @@ private:
         return result;
     }
 
-    // The coordinate that the last correction moved most; r_ still holds the correction.
-    int worst_coordinate(const State& st) const {
+    template <class Change>
+    int worst_coordinate(const State& st, Change&& change) const {
         const double* per_weight = st.memory.data() + layout_.per_weight;
         int worst = -1;
         double largest = -1;
         for (int k = 0; k < s_.nv; ++k) {
-            const double d = std::fabs(r_[k] * per_weight[k]);
+            const double d = std::fabs(change(k) * per_weight[k]);
             if (!(d <= largest)) largest = d, worst = k;
             if (!std::isfinite(d)) break;
         }

@@ -1,0 +1,95 @@
+"""Compiled models are checked when they are read: damage gives our own error, never a crash."""
+
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from mbdfmu import _solver
+from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.lowering import lower, pack
+
+import mbdfmu as mbd
+
+OWN_ERRORS = (ModelError, StepFailed, _solver.NativeModelError, _solver.NativeStepFailed)
+HEADER = 32
+
+
+def blobs() -> list[bytes]:
+    return [lower(mbd.models.load(name).description).blob for name in ("pendulum", "slider_crank_coordinates", "andrews")]
+
+
+def run(blob: bytes) -> None:
+    """Whatever the numbers are now: read, start, step, report."""
+    system = _solver.System(blob)
+    simulation = _solver.Simulation(system, "hht", [-0.3, 0, 0, 0, 1e-3, 10, 1e-10], 1e-4, 0.0, 0.0, 0.0, 1e-6)
+    simulation.start(correct=True)
+    simulation.advance(1e-3, limit=5)
+    simulation.report()
+    simulation.signals()
+
+
+def signed(blob: bytes) -> bytes:
+    """The blob with a checksum that fits its content, so that the damage reaches the reader behind it."""
+    body = blob[HEADER:]
+    return blob[:16] + struct.pack("<QII", len(blob), zlib.crc32(body), 0) + body
+
+
+def damaged(blob: bytes, rng: np.random.Generator) -> bytes:
+    data = bytearray(blob)
+    kind = rng.integers(4)
+    at = int(rng.integers(HEADER, len(data)))
+    if kind == 0:
+        for _ in range(rng.integers(1, 6)):
+            data[rng.integers(HEADER, len(data))] = rng.integers(256)
+    elif kind == 1:
+        del data[at : at + int(rng.integers(1, 64))]
+    elif kind == 2:
+        data[at:at] = rng.bytes(int(rng.integers(1, 64)))
+    else:
+        at -= at % 4
+        data[at : at + 4] = struct.pack("<i", int(rng.choice([-1, 0, 1, 2**31 - 1, -(2**31), 10_000])))[: len(data) - at]
+    return bytes(data)
+
+
+def test_intact_blobs_run() -> None:
+    for blob in blobs():
+        run(blob)
+
+
+def test_damage_without_new_checksum_is_found(counts) -> None:
+    rng = np.random.default_rng(1)
+    for blob in blobs():
+        for _ in range(counts(300)):
+            broken = damaged(blob, rng)
+            if broken != blob:
+                with pytest.raises(_solver.NativeModelError):
+                    _solver.System(broken)
+
+
+def test_damage_with_fitting_checksum_gives_our_error_or_runs(counts) -> None:
+    rng = np.random.default_rng(2)
+    refused = 0
+    models = blobs()
+    for k in range(counts(1000, fraction=0.3)):
+        try:
+            run(signed(damaged(models[k % len(models)], rng)))
+        except OWN_ERRORS:
+            refused += 1
+    assert refused > 0
+
+
+@pytest.mark.parametrize(
+    ("blob", "message"),
+    [
+        (b"", "not a compiled mbdfmu model"),
+        (b"PK\3\4" + bytes(60), "not a compiled mbdfmu model"),
+        (pack({})[:8] + struct.pack("<I", 99) + pack({})[12:], "written in format 99, this solver reads format 1"),
+        (pack({})[:-1], "not a compiled mbdfmu model"),
+        (pack({}) + b"x", "length does not match"),
+        (pack({}), "section 'counts' is missing"),
+    ],
+)
+def test_message(blob: bytes, message: str) -> None:
+    with pytest.raises(_solver.NativeModelError, match=message):
+        _solver.System(blob)

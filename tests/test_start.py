@@ -1,0 +1,155 @@
+"""What a user gets wrong at the start is named: joints that do not close, repeated constraints, impossible values."""
+
+import re
+
+import pytest
+from mbdfmu.forces import Rotational, Translational
+from mbdfmu.joints import Distance, Fixed, PointOnLine, Prismatic, Revolute
+
+import mbdfmu as mbd
+
+GROUND = {"body": "ground"}
+
+
+def four_bar(*, gap: float = 0.0, speed: float = 0.0) -> mbd.Model:
+    """A square of three bars; `gap` lifts the coupler off its hinges, `speed` moves one bar alone."""
+    model = mbd.Model("square", gravity=(0, -9.81))
+    model.add("left", mbd.Body(mass=1, inertia=0.1, position=(0, 0.5), angle="90*deg", velocity=(speed, 0)))
+    model.add("top", mbd.Body(mass=1, inertia=0.1, position=(0.5, 1 + gap)))
+    model.add("right", mbd.Body(mass=1, inertia=0.1, position=(1, 0.5), angle="90*deg"))
+    model.add("foot", Revolute(i=GROUND, j={"body": "left", "at": (-0.5, 0)}))
+    model.add("corner", Revolute(i={"body": "left", "at": (0.5, 0)}, j={"body": "top", "at": (-0.5, 0)}))
+    model.add("other_corner", Revolute(i={"body": "top", "at": (0.5, 0)}, j={"body": "right", "at": (0.5, 0)}))
+    model.add("other_foot", Revolute(i={"body": "right", "at": (-0.5, 0)}, j={"body": "ground", "at": (1, 0)}))
+    return model
+
+
+def test_gap_is_refused_naming_the_joint() -> None:
+    with pytest.raises(mbd.ModelError, match=r"joint '(corner|other_corner)' \(y\) is off by 0\.001; .*assemble=True"):
+        four_bar(gap=1e-3).simulate(0.01)
+
+
+def test_gap_is_closed_if_asked() -> None:
+    result = four_bar(gap=1e-3).simulate(0.01, assemble=True)
+    assert result.statistics["worst_position_violation"] < 1e-9
+
+
+def test_speed_against_a_joint_is_refused_naming_it() -> None:
+    with pytest.raises(mbd.ModelError, match=r"joint 'foot' \(x\) opens with 1 per second"):
+        four_bar(speed=1.0).simulate(0.01)
+
+
+def test_given_start_values_are_kept_and_the_rest_follows() -> None:
+    simulation = four_bar().start(start={"left.phi": 1.4, "left.omega": -2.0})
+    assert simulation["left.phi"] == pytest.approx(1.4, abs=1e-12)
+    assert simulation["left.omega"] == pytest.approx(-2.0, abs=1e-12)
+    assert simulation["right.phi"] == pytest.approx(1.4, abs=1e-9)  # a parallelogram
+    assert simulation["right.omega"] == pytest.approx(-2.0, abs=1e-9)
+
+
+def test_contradicting_start_values_are_named() -> None:
+    with pytest.raises(mbd.ModelError, match="body 'left' phi, body 'right' phi cannot all be kept"):
+        four_bar().start(start={"left.phi": 1.4, "right.phi": 1.2})
+
+
+def test_impossible_assembly_names_the_worst_joint() -> None:
+    model = mbd.Model("short", length=1.0)
+    model.add("bar", mbd.Body(mass=1, inertia=1, position=(0.5, 0)))
+    model.add("foot", Revolute(i=GROUND, j={"body": "bar", "at": (-0.5, 0)}))
+    model.add("far", Distance(i={"body": "ground", "at": (9, 0)}, j={"body": "bar", "at": (0.5, 0)}, length=1))
+    with pytest.raises((mbd.StepFailed, mbd.ModelError), match=r"joint '(far|foot)'"):
+        model.start(assemble=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "extra", "direction"),
+    [
+        ("rod", Distance(i=GROUND, j={"body": "left", "at": (0.5, 0)}, length=1), "length"),
+        ("slot", PointOnLine(i=GROUND, j={"body": "left", "at": (-0.5, 0)}), "normal"),
+        ("twin", Revolute(i=GROUND, j={"body": "left", "at": (-0.5, 0)}), "[xy]"),
+    ],
+)
+def test_redundant_constraints_are_refused_naming_joint_and_direction(name: str, extra: mbd.Model, direction: str) -> None:
+    model = four_bar()
+    model.add(name, extra)
+    with pytest.raises(mbd.ModelError, match=rf"redundant constraints: .*joint '\w+' \({direction}\).* repeats") as caught:
+        model.start()
+    assert re.search(f"joint '({name}|foot)'", str(caught.value))
+
+
+def test_coinciding_spring_ends_are_named() -> None:
+    model = mbd.Model("point")
+    model.add("ball", mbd.Body(mass=1, inertia=1))
+    model.add("spring", Translational(i=GROUND, j={"body": "ball"}, stiffness=100))
+    with pytest.raises(mbd.StepFailed, match="body 'ball' x is not finite at t = 0 s; look for a spring"):
+        model.start()
+
+
+def test_mass_that_a_parameter_makes_negative_is_named() -> None:
+    model = mbd.Model("light")
+    model.add("m", 1.0)
+    model.add("ball", mbd.Body(mass="m - 2", inertia=1, free=True))
+    with pytest.raises(mbd.ModelError, match="body 'ball': mass must be positive, found -1"):
+        model.start()
+
+
+def test_computed_parameter_says_what_to_set() -> None:
+    model = mbd.models.load("pendulum")
+    with pytest.raises(mbd.ModelError, match=r"'bar\.phi\.start' is computed from phi0; set that instead"):
+        model.start(start={"bar.phi": 0.1})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ({"parameters": {"lenght": 2.0}}, "no parameter is called 'lenght'; did you mean 'length'"),
+        ({"parameters": {"length": -2.0}}, r"'length' must lie in \[0.001, inf\], found -2"),
+        ({"parameters": {"length": float("nan")}}, "'length' must be a finite number"),
+        ({"tolerance": -1}, "tolerance must be a positive number, found -1"),
+        ({"step": 0}, "step must be a positive number, found 0"),
+        ({"options": {"alfa": 0}}, "no option 'alfa'; did you mean 'alpha'"),
+        ({"options": {"alpha": 0.5}}, r"option alpha must lie in \[-0.333333, 0\], found 0.5"),
+        ({"options": {"form": "new"}}, "option form must be one of corrected, printed, found 'new'"),
+        ({"scheme": "hhtt"}, "unknown scheme type 'hhtt'; did you mean 'hht'"),
+    ],
+)
+def test_wrong_settings(call: dict, message: str) -> None:
+    with pytest.raises(mbd.ModelError, match=message):
+        mbd.models.load("pendulum").start(**call)
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("2*(3+", r"\^"),
+        ("1e5*pahse", "nothing is called 'pahse'"),
+        ("sine(time)", "did you mean 'sin'"),
+        ("bar.fi", "nothing is called 'bar.fi'; did you mean 'bar.phi'"),
+    ],
+)
+def test_wrong_expressions_show_the_place(expression: str, message: str) -> None:
+    with pytest.raises(mbd.ModelError, match=message) as caught:
+        model = mbd.Model("wrong")
+        model.add("bar", mbd.Body(mass=1, inertia=1))
+        model.add("motor", Rotational(i=GROUND, j={"body": "bar"}, torque=expression))
+        model.start()
+    assert "^" in str(caught.value)
+
+
+def test_constraint_on_inputs_is_refused() -> None:
+    model = mbd.Model("driven")
+    model.add("u", mbd.Input(unit="rad"))
+    model.add("bar", mbd.Body(mass=1, inertia=1))
+    model.add("drive", mbd.Motion(of="bar.phi", value="u"))
+    with pytest.raises(mbd.ModelError, match=r"motions.drive.value: may depend on parameters, time only, found 'u'"):
+        model.start()
+
+
+def test_all_unresolved_names_are_reported_at_once() -> None:
+    model = mbd.Model("many")
+    model.add("bar", mbd.Body(mass="m1", inertia="j1"))
+    model.add("slide", Prismatic(i=GROUND, j={"body": "bar"}))
+    model.add("weld", Fixed(i=GROUND, j={"body": "bar", "at": ("s", 0)}))
+    with pytest.raises(mbd.ModelError) as caught:
+        model.start()
+    assert len(caught.value.problems) == 3

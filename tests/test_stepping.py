@@ -1,0 +1,142 @@
+"""Stepping from Python: exact times, inputs, save and restore bit for bit, parameters, independence of instances."""
+
+import threading
+
+import numpy as np
+import pytest
+from mbdfmu.joints import Revolute
+
+import mbdfmu as mbd
+
+MODELS = ["pendulum", "slider_crank", "andrews", "andrews_angles"]
+
+
+def state(simulation) -> np.ndarray:
+    return simulation.values().copy()
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("settings", [{}, {"step": 1e-4}, {"options": {"form": "printed"}}], ids=["error", "fixed", "printed"])
+def test_restored_state_continues_bit_for_bit(name: str, settings: dict) -> None:
+    simulation = mbd.models.load(name).start(**settings)
+    span = 0.003
+    for _ in range(3):
+        simulation.step(span)
+    saved = simulation.save()
+    for _ in range(3):
+        simulation.step(span)
+    first = state(simulation)
+    simulation.restore(saved)
+    assert simulation.time == pytest.approx(3 * span)
+    for _ in range(3):
+        simulation.step(span)
+    np.testing.assert_array_equal(state(simulation), first)
+
+
+def test_reading_signals_does_not_change_the_run() -> None:
+    model = mbd.models.load("slider_crank")
+    silent, read = model.start(), model.start()
+    for _ in range(50):
+        silent.step(0.01)
+        read.step(0.01)
+        read["crank.phi"]
+    np.testing.assert_array_equal(state(silent), state(read))
+
+
+def test_communication_points_are_hit_exactly() -> None:
+    simulation = mbd.models.load("pendulum").start()
+    for time in (0.1, 0.1000001, 0.25, 1.0):
+        simulation.advance(time)
+        assert simulation.time == time
+
+
+def test_time_runs_forward_only() -> None:
+    simulation = mbd.models.load("pendulum").start()
+    simulation.step(0.1)
+    with pytest.raises(mbd.ModelError, match="cannot advance from t = 0.1 s back to t = 0.05 s"):
+        simulation.advance(0.05)
+    with pytest.raises(mbd.ModelError, match="step must be a positive number"):
+        simulation.step(-1)
+
+
+def test_unknown_names_are_refused() -> None:
+    simulation = mbd.models.load("pendulum").start()
+    with pytest.raises(mbd.ModelError, match="no signal 'bar.fi'; did you mean 'bar.phi'"):
+        simulation["bar.fi"]
+    with pytest.raises(mbd.ModelError, match="no input 'torqe'; did you mean 'torque'"):
+        simulation["torqe"] = 1.0
+    with pytest.raises(mbd.ModelError, match="it is a parameter"):
+        simulation["length"] = 1.0
+    with pytest.raises(mbd.ModelError, match="finite"):
+        simulation["torque"] = float("nan")
+
+
+def test_input_jump_restarts_and_small_changes_do_not() -> None:
+    simulation = mbd.models.load("pendulum").start()
+    simulation["torque"] = 1.0
+    simulation.step(0.1)
+    assert simulation.statistics["restarts"] == 1
+    simulation["torque"] = 1.0 + 1e-9
+    simulation.step(0.1)
+    assert simulation.statistics["restarts"] == 1
+
+
+def test_jump_shows_at_once_in_accelerations() -> None:
+    simulation = mbd.models.load("pendulum").start()
+    before = simulation["bar.alpha"]
+    simulation["torque"] = 1.0
+    assert simulation["bar.alpha"] - before == pytest.approx(3.0)  # torque over m l^2 / 3
+
+
+def test_instances_in_threads_are_independent() -> None:
+    model = mbd.models.load("slider_crank")
+    results: dict[int, np.ndarray] = {}
+
+    def work(k: int) -> None:
+        simulation = model.start(start={"crank.phi": 0.5 + 0.1 * (k % 2)})
+        for _ in range(30):
+            simulation.step(0.01)
+        results[k] = state(simulation)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    np.testing.assert_array_equal(results[0], results[2])
+    np.testing.assert_array_equal(results[1], results[3])
+    assert not np.array_equal(results[0], results[1])
+
+
+def spring_pendulum(k: float, length: float, mass: float, angle: float) -> mbd.Model:
+    model = mbd.Model("spring_pendulum", gravity=(0, -9.81))
+    for name, value in (("k", k), ("l", length), ("m", mass)):
+        model.add(name, value)
+    model.add("bar", mbd.Body(mass="m", inertia="m*l^2/12", position=("l/2*cos(phi0)", "l/2*sin(phi0)"), angle="phi0"))
+    model.add("phi0", angle)
+    model.add("hinge", Revolute(i={"body": "ground"}, j={"body": "bar", "at": ("-l/2", 0)}))
+    spring = mbd.forces.Translational(i={"body": "ground", "at": (0, 1)}, j={"body": "bar", "at": ("l/2", 0)}, stiffness="k")
+    model.add("spring", spring)
+    return model
+
+
+def test_changed_parameters_equal_a_model_built_with_them() -> None:
+    """Stiffness, length, mass and start angle: native parameters against a new lowering."""
+    values = {"k": 37.0, "l": 1.3, "m": 2.2, "phi0": -0.4}
+    changed = spring_pendulum(10, 1, 1, 0).start(parameters=values, step=1e-3)
+    built = spring_pendulum(values["k"], values["l"], values["m"], values["phi0"]).start(step=1e-3)
+    changed.step(0.5)
+    built.step(0.5)
+    for name in ("bar.x", "bar.phi", "bar.omega", "hinge.reaction.x", "spring.force", "energy.potential"):
+        assert changed[name] == pytest.approx(built[name], rel=1e-12, abs=1e-12), name
+
+
+def test_failed_step_names_time_and_keeps_what_was_computed() -> None:
+    model = mbd.Model("singular")
+    model.add("ball", mbd.Body(mass=1, inertia=1, position=(1, 0), velocity=(-1, 0), free=True))
+    spring = mbd.forces.Translational(i={"body": "ground"}, j={"body": "ball"}, force="-1/(0.5 - time)^2")
+    model.add("pull", spring)
+    with pytest.raises(mbd.StepFailed, match=r"at t = 0\.\d+ s with a step of .* worst: body 'ball' ") as caught:
+        model.simulate(1.0, 0.05, tolerance=1e-4)
+    assert caught.value.result.complete is False
+    assert len(caught.value.result.time) > 5
