@@ -167,6 +167,15 @@ Elimination::Elimination(const Pattern& pattern, int n, const Nodes& nodes, Orde
     for (int k = 0; k < n; ++k)
         for (int a = begin_[k]; a < begin_[k + 1]; ++a)
             for (int b = begin_[k]; b < begin_[k + 1]; ++b) update_.push_back(place(column_[a], column_[b]));
+    for (int k = 0; k < n; ++k)
+        for (int a = begin_[k]; a < begin_[k + 1]; ++a) forward_.push_back({column_[a], k});
+    std::vector<std::vector<std::int32_t>> of_column(n);  // by columns, so that successive steps do not wait for each other
+    for (int a = 0; a < fill; ++a) of_column[column_[a]].push_back(a);
+    for (int c = n - 1; c >= 0; --c)
+        for (auto a : of_column[c]) {
+            backward_.push_back({forward_[a].from, c});
+            backward_value_.push_back(a);
+        }
     for (const auto& p : pattern.singles) single_place_.push_back(place(position[p.row], position[p.col]));
     for (const auto& p : pattern.pairs) {
         pair_place_.push_back(place(position[p.row], position[p.col]));
@@ -187,7 +196,7 @@ bool Elimination::factorise(const std::vector<double>& singles, const std::vecto
     bool sound = true;
     for (int k = 0; k < n_; ++k) {
         const int first = begin_[k], m = begin_[k + 1] - first;
-        const double* u = U + first;
+        double* u = U + first;
         double* l = L + first;
         double largest = 0;
         for (int b = 0; b < m; ++b) largest = std::max(largest, std::max(std::fabs(u[b]), std::fabs(l[b])));
@@ -199,6 +208,7 @@ bool Elimination::factorise(const std::vector<double>& singles, const std::vecto
             const double f = l[a] *= inverse;
             for (int b = 0; b < m; ++b) factor[to[b]] -= f * u[b];
         }
+        for (int b = 0; b < m; ++b) u[b] *= inverse;  // A = L D U with unit triangles
     }
     return sound;
 }
@@ -206,17 +216,14 @@ bool Elimination::factorise(const std::vector<double>& singles, const std::vecto
 void Elimination::solve(const double* factor, double* x, double* y) const {
     const double* U = factor + n_;
     const double* L = U + column_.size();
-    const std::int32_t* column = column_.data();
+    const std::size_t steps = column_.size();
+    const Step* step = forward_.data();
     for (int k = 0; k < n_; ++k) y[k] = x[unknown_[k]];
-    for (int k = 0; k < n_; ++k) {
-        const double yk = y[k];
-        for (int a = begin_[k]; a < begin_[k + 1]; ++a) y[column[a]] -= L[a] * yk;
-    }
-    for (int k = n_ - 1; k >= 0; --k) {
-        double sum = y[k];
-        for (int a = begin_[k]; a < begin_[k + 1]; ++a) sum -= U[a] * y[column[a]];
-        y[k] = sum * factor[k];
-    }
+    for (std::size_t e = 0; e < steps; ++e) y[step[e].to] -= L[e] * y[step[e].from];
+    for (int k = 0; k < n_; ++k) y[k] *= factor[k];
+    step = backward_.data();
+    const std::int32_t* value = backward_value_.data();
+    for (std::size_t e = 0; e < steps; ++e) y[step[e].to] -= U[value[e]] * y[step[e].from];
     for (int k = 0; k < n_; ++k) x[unknown_[k]] = y[k];
 }
 

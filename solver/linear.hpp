@@ -48,6 +48,11 @@ private:
     std::vector<std::int32_t> begin_;         // row k of U and column k of L: [begin_[k], begin_[k+1])
     std::vector<std::int32_t> column_;        // their positions
     std::vector<std::int32_t> update_;        // destinations of the updates, in order of execution
+    struct Step {
+        std::int32_t to, from;                // y[to] -= value * y[from]
+    };
+    std::vector<Step> forward_, backward_;    // flat: short inner loops would cost more than they compute
+    std::vector<std::int32_t> backward_value_;  // place among U of the value of every backward step
     std::vector<std::int32_t> single_place_, pair_place_, transposed_place_;
 };
 
