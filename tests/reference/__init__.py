@@ -1,0 +1,1 @@
+"""Second implementations in plain NumPy, which the package is held against; must not import its numerics."""

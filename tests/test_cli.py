@@ -1,0 +1,607 @@
+"""The command line as a user meets it: what it prints, what it writes, how it ends; must not know how."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import mbdfmu as mbd
+from mbdfmu.analyses import CompiledModel, Simulation
+from mbdfmu.analyses.check import check
+from mbdfmu.cli import VERBS, main
+from mbdfmu.cli.endings import ended
+from mbdfmu.cli.values import constant
+
+VERB_FILES = Path(mbd.__file__).parent / "cli" / "verbs"
+SUCCESS, NEGATIVE, WRONG, INTERRUPTED = 0, 1, 2, 130
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Every test has a folder of its own, and is in it."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(command: str) -> Result:
+    """Run a command in this process; an exception that it lets through fails the test."""
+    result = CliRunner().invoke(main, shlex.split(command), prog_name="mbdfmu", catch_exceptions=False)
+    assert "Traceback" not in result.output
+    return result
+
+
+def succeed(command: str) -> str:
+    result = run(command)
+    assert result.exit_code == SUCCESS, result.output
+    return result.output
+
+
+def refuse(command: str, code: int = WRONG) -> str:
+    """The messages of a command that must not succeed."""
+    result = run(command)
+    assert result.exit_code == code, result.output
+    assert "Error: " in result.stderr
+    return result.stderr
+
+
+def write_model(path: str, **changes: Any) -> str:
+    """A bar on a hinge, or what the changes make of it."""
+    hinge = {"type": "revolute", "i": {"body": "ground"}, "j": {"body": "bar", "at": [-0.5, 0]}}
+    bar = {"mass": 2, "inertia": 0.1, "position": [0.5, 0]}
+    model = {
+        "format_version": 1,
+        "name": "bar",
+        "gravity": [0, -9.81],
+        "bodies": {"bar": bar},
+        "joints": {"hinge": hinge},
+        "experiment": {"stop_time": 1, "step": 0.1},
+        **changes,
+    }
+    Path(path).write_text(json.dumps(model), encoding="utf-8")
+    return path
+
+
+def write_scalar_model(path: str, coordinates: dict[str, Any]) -> str:
+    """Coordinates without bodies; only `z` has a mass."""
+    return write_model(path, bodies={}, joints={}, coordinates=coordinates, mass={"z": 1})
+
+
+def failing_model() -> str:
+    """A force that grows without bound towards t = 1 s: the error control must give up there."""
+    law = "1/(1 - time)^2*if(time < 1, 1, sqrt(-1))"
+    return write_scalar_model("failing.json", {"z": {"force": law}})
+
+
+# ---------------------------------------------------------------- the whole
+
+
+def test_help_names_every_verb() -> None:
+    text = succeed("--help")
+    assert all(re.search(rf"^  {verb} +\S", text, re.MULTILINE) for verb in VERBS), text
+    assert "..." not in text.partition("Commands:")[2], "a line of help is cut; shorten the first sentence of the verb"
+
+
+def test_each_verb_is_a_file_and_each_file_a_verb() -> None:
+    files = {path.stem.replace("_", "-") for path in VERB_FILES.glob("[a-z]*.py")}
+    assert files == set(VERBS)
+
+
+def examples(verb: str) -> list[str]:
+    _, _, text = succeed(f"{verb} --help").partition("Example:\n")
+    return [line.strip().partition(" > ")[0] for line in text.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_examples_of_the_help_run(verb: str) -> None:
+    commands = examples(verb)
+    assert any(command.startswith(f"mbdfmu {verb}") for command in commands), f"the help of {verb} has no example"
+    for command in commands:
+        succeed(command.removeprefix("mbdfmu "))
+
+
+def test_help_loads_no_package_that_takes_time() -> None:
+    heavy = {"scipy", "h5py", "fmpy", "pythonfmu", "matplotlib", "tqdm", "numpy", "pydantic", "lxml"}
+    code = (
+        "import atexit, sys\n"
+        f"atexit.register(lambda: print(*({heavy!r} & set(sys.modules)), file=sys.stderr))\n"
+        "from mbdfmu.cli import main\n"
+        "main(['--help'], prog_name='mbdfmu')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.split() == []
+
+
+def test_version_is_the_package_s() -> None:
+    assert succeed("--version").split() == ["mbdfmu", mbd.__version__]
+
+
+def started(*arguments: str, **options: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-m", "mbdfmu", *arguments], text=True, **options)
+
+
+def test_the_module_runs_as_a_program() -> None:
+    process = started("list", "schemes", stdout=subprocess.PIPE)
+    output, _ = process.communicate()
+    assert process.returncode == SUCCESS
+    assert "hht" in output
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    process = started("schema", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    process.wait()
+
+
+def test_a_terminal_that_lacks_a_letter_still_shows_the_text() -> None:
+    model = write_model("greek.json", text="φ is the angle")
+    environment = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    process = started("info", model, stdout=subprocess.PIPE, env=environment)
+    output, _ = process.communicate()
+    assert process.returncode == SUCCESS
+    assert r"\u03c6 is the angle" in output
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (PermissionError(13, "Permission denied", "out.csv"), WRONG, "out.csv: Permission denied"),
+        (ImportError("the compiled part is missing"), WRONG, "the compiled part is missing"),
+        (MemoryError(), WRONG, "record fewer signals"),
+        (KeyboardInterrupt(), INTERRUPTED, "interrupted"),
+        (mbd.StepFailed("no convergence at t = 1 s"), NEGATIVE, "no convergence at t = 1 s"),
+        (mbd.ModelError(["one", "two"]), WRONG, "Error: one\nError: two\n"),
+    ],
+)
+def test_every_error_becomes_a_message_and_an_exit_code(
+    error: BaseException, code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(RuntimeError) as caught, ended():
+        raise error
+    assert caught.value.exit_code == code  # type: ignore[attr-defined]
+    assert message in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- wrong use
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("simulte", "no verb is called 'simulte'; did you mean 'simulate'?"),
+        ("list modles", "did you mean 'models'?"),
+        ("simulate pendulum --tolerence 1", "Did you mean '--tolerance'?"),
+        ("check pendlum", "did you mean 'pendulum'?"),
+        ("check chain:M=3", "family 'chain' has no parameter 'M'"),
+        ("check pendulum.json", "did you mean the shipped model 'pendulum'?"),
+        ("check nowhere/x.json", "nowhere/x.json: there is no such file"),
+        ("check x.fmu", "needs a model"),
+        ("info x.fmu", "x.fmu: there is no such FMU"),
+        ("simulate x.fmu", "x.fmu: there is no such FMU"),
+        ("info pendulum --signals bar.fi", "did you mean 'bar.phi'?"),
+        ("simulate pendulum --set lenght=2", "did you mean 'length'?"),
+        ("simulate pendulum --set mass=-1", "must lie in [0.001, inf], found -1"),
+        ("simulate pendulum --set mass", "must look like NAME=VALUE"),
+        ("simulate pendulum --set mass=", "must look like NAME=VALUE"),
+        ("simulate pendulum --set mass=1 --set mass=2", "'mass' is given twice"),
+        ("simulate pendulum --set mass=2*x", "must be constant, found 'x'"),
+        ("simulate pendulum --set mass=1/0", "give a finite number"),
+        ("simulate pendulum --start bar.fi=1", "did you mean 'bar.phi'?"),
+        ("simulate pendulum --record bar.fi", "did you mean 'bar.phi'?"),
+        ("simulate pendulum --scheme hhtt", "did you mean 'hht'?"),
+        ("simulate pendulum --option alfa=0", "did you mean 'alpha'?"),
+        ("simulate pendulum --option alpha=1", "must lie in [-0.333333, 0]"),
+        ("simulate pendulum --option form=wrong", "must be one of corrected, printed"),
+        ("simulate pendulum --interpolate holt", "did you mean 'hold'?"),
+        ("simulate pendulum --input u.csv", "u.csv: there is no such file"),
+        ("simulate pendulum -t 0", "must be positive, found 0"),
+        ("simulate pendulum -t soon", "must be constant, found 'soon'"),
+        ("simulate pendulum --dt -1", "must be positive"),
+        ("simulate pendulum -t 1e9 --dt 1", "more than 1e8 points"),
+        ("simulate pendulum -o x.xls", "allowed: .csv, .h5, .hdf5, .mat"),
+        ("simulate pendulum -o nowhere/x.csv", "there is no folder 'nowhere'"),
+        ("simulate pendulum -o .", "is a folder"),
+        ("plot a.csv b.h5 -o p.png", "a.csv: there is no such file\nError: b.h5: there is"),
+        ("plot a.csv -o p.bmp", "allowed: .png, .pdf, .svg"),
+        ("plot -o p.png", "Missing argument 'RESULT...'"),
+        ("compare a.csv b.csv", "a.csv: there is no such file"),
+        ("compare a.csv b.csv --rtol -1", "must not be negative"),
+        ("export-fmu pendulum -o x.zip", "allowed: .fmu"),
+        ("export-fmu pendulum --runtime pyhton", "did you mean 'python'?"),
+        ("demo -o a/b", "there is no folder 'a'"),
+    ],
+)
+def test_wrong_use_is_refused_with_the_cure(command: str, message: str) -> None:
+    assert message in refuse(command)
+
+
+def test_all_wrong_values_are_named_at_once() -> None:
+    text = refuse("simulate pendulum --set 'mass=2*' --start bar.phi --option alpha=x")
+    assert [line.split(":")[1].split()[0] for line in text.splitlines() if line.startswith("Error")] == [
+        "--set",
+        "--start",
+        "--option",
+    ]
+    assert "\n  2*\n    ^\n" in text, "the place in an expression is shown by a caret"
+
+
+def test_all_problems_of_a_model_file_are_shown() -> None:
+    bar = {"mass": -1, "inertia": 1, "colour": "red"}
+    text = refuse(f"check {write_model('bad.json', bodies={'bar': bar})}")
+    assert "bad.json: bodies.bar.mass: must be positive, found -1" in text
+    assert "bad.json: bodies.bar: unknown entry 'colour'" in text
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff\xfe", b'{"format_version": 1e999}'])
+@pytest.mark.parametrize("verb", ["check", "info", "simulate", "export-fmu"])
+def test_a_file_that_is_no_model_is_refused(verb: str, content: bytes) -> None:
+    Path("broken.json").write_bytes(content)
+    assert "Error: broken.json: " in refuse(f"{verb} broken.json")
+
+
+def test_a_plot_without_matplotlib_is_refused_before_computing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mbdfmu.cli.drawing.find_spec", lambda _: None)
+    assert "pip install 'mbdfmu[plot]'" in refuse("simulate pendulum --plot")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("3e4", 3e4), ("30*deg", np.pi / 6), ("-1/3", -1 / 3), ("sqrt(2)", np.sqrt(2)), ("2^-1", 0.5)]
+)
+def test_values_may_be_constant_expressions(text: str, value: float) -> None:
+    assert constant(text) == pytest.approx(value, rel=1e-15)
+
+
+# ---------------------------------------------------------------- list, schema, info
+
+
+def test_list_shows_all_there_is() -> None:
+    text = succeed("list")
+    families = (mbd.joints.PlanarJoint, mbd.forces.ForceElement, mbd.schemes.Scheme)
+    for name in (
+        *mbd.models.names(),
+        *mbd.expressions.FUNCTIONS,
+        *(name for family in families for name in family.names()),
+    ):
+        assert name in text
+    assert "stiffness [N/m]" in text
+    assert "mod(x,y)  " in succeed("list functions")
+
+
+def test_schema_is_the_library_s() -> None:
+    from mbdfmu.description import schema
+
+    assert json.loads(succeed("schema")) == schema()
+
+
+def test_info_shows_variables_with_unit_and_start() -> None:
+    text = succeed("info pendulum")
+    assert re.search(r"^  length +m += 1 +of the bar$", text, re.MULTILINE)
+    assert re.search(r"^  torque +N\.m += 0 ", text, re.MULTILINE)
+    assert "bar.phi  " not in text, "without --signals, what is inside is only counted"
+    chosen = succeed("info pendulum --signals 'bar.*' --signals mass")
+    assert re.search(r"^  bar.omega +rad/s$", chosen, re.MULTILINE)
+    assert "length" not in chosen
+
+
+def test_info_in_json_holds_every_signal_of_the_model() -> None:
+    data = json.loads(succeed("info pendulum --json"))
+    assert [v["name"] for v in data["variables"]] == [s.name for s in mbd.models.load("pendulum").signals()]
+    assert data["experiment"]["stop_time"] == 10
+    few = json.loads(succeed("info pendulum --json --signals length"))
+    (length,) = few["variables"]
+    assert length == {
+        "name": "length", "unit": "m", "causality": "parameter", "variability": "fixed", "start": 1.0, "minimum": 0.001,
+        "text": "of the bar",
+    }  # fmt: skip
+
+
+# ---------------------------------------------------------------- check
+
+
+@pytest.mark.parametrize(
+    ("name", "coordinates", "constraints", "freedoms"),
+    [("pendulum", 3, 2, 1), ("slider_crank", 9, 8, 1), ("chain:N=10", 30, 20, 10), ("four_bar:N=3", 21, 20, 1)],
+)
+def test_check_counts_freedoms(name: str, coordinates: int, constraints: int, freedoms: int) -> None:
+    found = check(mbd.models.load(name).compile())
+    assert found.passed
+    assert (found.coordinates, found.constraints, found.freedoms) == (coordinates, constraints, freedoms)
+    assert found.rank == constraints
+
+
+@pytest.mark.parametrize("name", mbd.models.names())
+def test_every_shipped_model_passes_its_check(name: str) -> None:
+    assert "no findings" in succeed(f"check {name}")
+
+
+def loop(size: float, bars: Sequence[float]) -> CompiledModel:
+    """A parallelogram of upright bars and one on top of all; more than two bars are redundant."""
+    model = mbd.Model("loop", gravity=(0, -9.81))
+    width, height = 2 * size, size
+    model.add("top", mbd.Body(mass=1, inertia=size**2, position=(0, height)))
+    for k, place in enumerate(bars):
+        x = place * width / 2
+        model.add(f"bar{k}", mbd.Body(mass=1, inertia=size**2, position=(x, height / 2)))
+        low, high = {"body": f"bar{k}", "at": (0, -height / 2)}, {"body": f"bar{k}", "at": (0, height / 2)}
+        model.add(f"foot{k}", mbd.joints.Revolute(i={"body": "ground", "at": (x, 0)}, j=low))
+        model.add(f"head{k}", mbd.joints.Revolute(i=high, j={"body": "top", "at": (x, 0)}))
+    return model.compile()
+
+
+@pytest.mark.parametrize("size", [1e-4, 1.0, 1e4])  # m: the rank must not depend on the unit of length
+def test_redundant_constraints_are_found_at_any_size(size: float) -> None:
+    assert check(loop(size, (-1, 1))).passed
+    found = check(loop(size, (-1, 0, 1)))
+    assert (found.constraints, found.rank, found.freedoms) == (12, 11, 1)
+    assert len(found.redundant) == 1
+    assert found.findings[0].startswith(f"redundant constraints: {found.redundant[0]} repeats")
+
+
+def test_check_names_every_joint_that_is_open() -> None:
+    bar = {"mass": 2, "inertia": 0.1, "position": [0.5, 0.1], "velocity": [1, 0]}
+    model = write_model("open.json", bodies={"bar": bar})
+    result = run(f"check {model}")
+    assert result.exit_code == NEGATIVE
+    assert "joint 'hinge': the start positions leave it open by 0.1 m" in result.stderr
+    assert "joint 'hinge': the start velocities open it with 1 m/s" in result.stderr
+    assert re.search(r"degrees of freedom +1\n", result.stdout)
+    assert "total mass 2 kg" in result.stdout
+    succeed(f"simulate {model} --assemble")
+
+
+def test_check_and_the_solver_agree_on_what_fits() -> None:
+    for gap, code in ((0.9e-6, SUCCESS), (1.1e-6, NEGATIVE)):  # of the length scale, 0.5 m
+        bar = {"mass": 2, "inertia": 0.1, "position": [0.5, gap * 0.5]}
+        model = write_model("gap.json", bodies={"bar": bar})
+        assert run(f"check {model}").exit_code == code
+        assert run(f"simulate {model}").exit_code == (SUCCESS if code == SUCCESS else WRONG)
+
+
+def test_check_finds_a_coordinate_without_mass() -> None:
+    model = write_scalar_model("massless.json", {"y": {}, "z": {"force": "-z"}})
+    assert "singular" in refuse(f"check {model}", code=NEGATIVE)
+
+
+def test_check_refuses_parameters_that_give_no_numbers() -> None:
+    model = write_model("infinite.json", parameters={"k": {"value": 0}}, gravity=[0, "1/k"], length="1/k")
+    assert "not finite" in refuse(f"check {model}")
+
+
+# ---------------------------------------------------------------- simulate
+
+
+def test_simulate_writes_what_the_library_computes() -> None:
+    succeed(
+        "simulate pendulum -t 1 --dt 0.1 --set length=3/2 --record 'bar.*' --tolerance 1e-7 "
+        "--option alpha=-0.1 --option form=printed -o out.csv"
+    )
+    ours = mbd.models.load("pendulum").simulate(
+        1.0, 0.1, parameters={"length": 1.5}, record="bar.*", tolerance=1e-7, options={"alpha": -0.1, "form": "printed"}
+    )
+    found = mbd.Result.read("out.csv")
+    assert list(found.columns) == list(ours.columns)
+    assert all(np.array_equal(found[name], ours[name]) for name in ("time", *ours.columns))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".h5", ".hdf5", ".mat"])
+def test_simulate_writes_every_format(suffix: str) -> None:
+    from mbdfmu.cli.verbs.simulate import FORMATS
+
+    assert f"wrote out{suffix}" in succeed(f"simulate pendulum -t 0.1 -o out{suffix}")
+    assert Path(f"out{suffix}").stat().st_size > 0
+    assert suffix in FORMATS
+
+
+def test_the_formats_are_those_of_results() -> None:
+    from mbdfmu.cli.verbs.simulate import FORMATS
+
+    with pytest.raises(mbd.ModelError, match=", ".join(FORMATS)):
+        mbd.Result([0.0], {}).write("x.unknown")
+
+
+def test_without_a_file_the_final_values_of_the_outputs_are_shown() -> None:
+    text = succeed("simulate pendulum -t 1 --dt 0.5")
+    result = mbd.models.load("pendulum").simulate(1.0, 0.5)
+    assert "pendulum: 3 points up to t = 1 s" in text
+    assert re.search(r"steps? \(\d+ rejected\), \d+ iterations, \d+ Jacobians, \d+ factorisations", text)
+    assert "worst constraint violation" in text
+    assert re.search(rf"^  angle +{result['angle'][-1]:.6g} +rad$", text, re.MULTILINE)
+    assert "bar.phi" not in text
+
+
+def test_start_values_are_kept() -> None:
+    succeed("simulate slider_crank -t 0.1 --start crank.phi=20*deg --record crank.phi -o out.csv")
+    assert mbd.Result.read("out.csv")["crank.phi"][0] == pytest.approx(np.radians(20), abs=1e-12)
+
+
+@pytest.mark.parametrize(("word", "value"), [("linear", 0.5), ("hold", 0.0)])
+def test_inputs_come_from_a_file(word: str, value: float) -> None:
+    Path("u.csv").write_text("time [s],torque [N.m]\n0,0\n1,1\n", encoding="utf-8")
+    succeed(
+        f"simulate pendulum -t 1 --dt 0.5 --input u.csv --interpolate {word} --record torque -o out.csv"
+    )  # fmt: skip
+    result = mbd.Result.read("out.csv")
+    assert result["torque"][np.searchsorted(result.time, 0.5)] == value
+
+
+def test_an_input_that_the_model_lacks_is_refused() -> None:
+    Path("u.csv").write_text("time [s],torqe [N.m]\n0,0\n", encoding="utf-8")
+    assert "did you mean 'torque'?" in refuse("simulate pendulum --input u.csv")
+
+
+def test_a_fixed_step_takes_the_steps_it_was_told() -> None:
+    assert "100 steps (0 rejected)" in succeed("simulate pendulum -t 1 --dt 0.1 --step 0.01")
+
+
+def test_a_model_without_experiment_needs_an_end_time() -> None:
+    model = write_model("plain.json", experiment=None)
+    assert "give the end time: -t SECONDS" in refuse(f"simulate {model}")
+    assert "up to t = 0.5 s" in succeed(f"simulate {model} -t 1/2")
+
+
+def test_plot_draws_the_outputs_beside_the_file() -> None:
+    succeed("simulate pendulum -t 0.1 -o out.csv --plot")
+    assert is_png("out.png")
+    succeed("simulate pendulum -t 0.1 --plot")
+    assert is_png("pendulum.png")
+
+
+def is_png(path: str) -> bool:
+    return Path(path).read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_failed_step_ends_with_1_and_what_was_computed_is_written() -> None:
+    text = refuse(f"simulate {failing_model()} -t 2 --dt 0.1 -o out.h5", code=NEGATIVE)
+    assert "t = 1 s" in text
+    result = mbd.Result.read("out.h5")
+    assert result.time[-1] == pytest.approx(0.9)
+    assert not result.complete
+    assert result.message in text
+
+
+def test_a_start_that_cannot_be_closed_ends_with_1() -> None:
+    far = {"type": "distance", "i": {"body": "ground", "at": [9, 1]}, "j": {"body": "bar"}, "length": 1}
+    hinge = {"type": "revolute", "i": {"body": "ground"}, "j": {"body": "bar", "at": [-0.5, 0]}}
+    model = write_model("far.json", joints={"hinge": hinge, "far": far})
+    assert "assembly failed" in refuse(f"simulate {model} --assemble -o out.csv", code=NEGATIVE)
+    assert not Path("out.csv").exists()
+
+
+def test_ctrl_c_keeps_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    advance = Simulation.advance
+
+    def interrupted(self: Simulation, time: float) -> None:
+        if time > 0.55:
+            raise KeyboardInterrupt
+        advance(self, time)
+
+    monkeypatch.setattr(Simulation, "advance", interrupted)
+    text = refuse("simulate pendulum -t 1 --dt 0.1 -o out.csv", code=INTERRUPTED)
+    assert "Error: interrupted at t = 0.5 s of 1 s" in text
+    assert len(mbd.Result.read("out.csv").time) == 6
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_long_run_on_a_terminal_shows_progress_and_heeds_ctrl_c() -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    process = started("simulate", "pendulum", "-t", "1e5", "-o", "out.h5", stderr=theirs, stdout=subprocess.PIPE)
+    os.close(theirs)
+    shown = b""
+    while b" s [" not in shown:  # of the bar, after its first two seconds
+        shown += os.read(ours, 1000)
+    process.send_signal(signal.SIGINT)
+    while b"Error" not in shown:
+        shown += os.read(ours, 1000)
+    output, _ = process.communicate()
+    os.close(ours)
+    assert process.returncode == INTERRUPTED
+    assert b"% |" in shown and b"interrupted at t = " in shown
+    assert "wrote out.h5" in output
+    result = mbd.Result.read("out.h5")
+    assert 0 < result.time[-1] < 1e5 and not result.complete
+
+
+def test_there_is_no_bar_without_a_terminal() -> None:
+    assert run("simulate pendulum -t 1").stderr == ""
+
+
+# ---------------------------------------------------------------- plot and compare
+
+
+@pytest.fixture
+def two_runs(folder: Path) -> tuple[str, str]:
+    """The same model with another length."""
+    for name, length in (("a", "1"), ("b", "2")):
+        succeed(f"simulate pendulum -t 1 --dt 0.01 --set length={length} -o {name}.csv")
+    return "a.csv", "b.csv"
+
+
+def test_plot_overlays_results(two_runs: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from matplotlib.figure import Figure
+
+    figures: list[Figure] = []
+    save: Callable[..., None] = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *a, **k: (figures.append(figure), save(figure, *a, **k))[1])
+    succeed("plot a.csv b.csv -y angle -y speed -x time -o both.png")
+    assert is_png("both.png")
+    legends = [[str(line.get_label()) for line in ax.lines] for ax in figures[0].axes]
+    assert legends == [["angle (a)", "angle (b)"], ["speed (a)", "speed (b)"]]
+
+
+@pytest.mark.parametrize(("suffix", "start"), [(".pdf", b"%PDF"), (".svg", b"<?xml")])
+def test_plot_writes_other_formats(two_runs: tuple[str, str], suffix: str, start: bytes) -> None:
+    succeed(f"plot {two_runs[0]} -y 'bar.*' -o p{suffix}")
+    assert Path(f"p{suffix}").read_bytes().startswith(start)
+
+
+def test_plot_refuses_unknown_signals(two_runs: tuple[str, str]) -> None:
+    assert "did you mean 'angle'?" in refuse("plot a.csv b.csv -y angel -o p.png")
+    assert "did you mean 'angle'?" in refuse("plot a.csv b.csv -x angel -o p.png")
+    assert not Path("p.png").exists()
+
+
+def test_compare_passes_what_is_equal_and_fails_what_is_not(two_runs: tuple[str, str]) -> None:
+    first, second = two_runs
+    assert succeed(f"compare {first} {first}").startswith("passed")
+    result = run(f"compare {second} {first}")
+    assert result.exit_code == NEGATIVE
+    assert result.stdout.startswith("FAILED")
+    succeed(f"compare {second} {first} --signals torque")
+    succeed(f"compare {second} {first} --atol 1e3")
+    assert "did you mean 'angle'?" in refuse(f"compare {second} {first} --signals angel")
+
+
+# ---------------------------------------------------------------- FMUs
+
+
+@pytest.fixture
+def pendulum_fmu(folder: Path) -> str:
+    assert "wrote pendulum.fmu" in succeed("export-fmu pendulum")
+    return "pendulum.fmu"
+
+
+def test_an_fmu_is_a_model_to_info_and_simulate(pendulum_fmu: str) -> None:
+    text = succeed(f"info {pendulum_fmu}")
+    assert re.search(r"^  length +m +", text, re.MULTILINE)
+    for target, file in ((pendulum_fmu, "fmu.csv"), ("pendulum", "model.csv")):
+        succeed(f"simulate {target} -t 1 --dt 0.1 --set length=2 --record angle -o {file}")
+    succeed("compare fmu.csv model.csv")
+    solver = "--scheme hht --option form=printed --option alpha=-1/10 --set solver.options.estimate=sharp --step 1e-3"
+    assert "11 points" in succeed(f"simulate {pendulum_fmu} -t 1 --dt 0.1 {solver}")
+    assert "angle" in succeed(f"simulate {pendulum_fmu} -t 1")
+
+
+def test_unknown_names_of_an_fmu_are_refused(pendulum_fmu: str) -> None:
+    assert "did you mean 'length'?" in refuse(f"simulate {pendulum_fmu} -t 1 --set lenght=1")
+    assert "did you mean 'angle'?" in refuse(f"simulate {pendulum_fmu} -t 1 --record angel")
+    assert "did you mean 'solver.options.alpha'?" in refuse(f"simulate {pendulum_fmu} -t 1 --option alfa=0")
+    assert "--assemble is for models" in refuse(f"simulate {pendulum_fmu} -t 1 --assemble")
+
+
+def test_a_file_that_is_no_fmu_is_refused() -> None:
+    Path("broken.fmu").write_bytes(b"no zip")
+    for verb in ("info", "simulate"):
+        assert "Error: broken.fmu: " in refuse(f"{verb} broken.fmu")
+
+
+def test_the_demo_leaves_an_fmu_tables_and_a_picture() -> None:
+    text = succeed("demo")
+    assert "passed: " in text
+    written = {path.suffix for path in Path("mbdfmu-demo").iterdir()}
+    assert written == {".csv", ".fmu", ".png"}
