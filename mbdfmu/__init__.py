@@ -16,7 +16,10 @@ _HOME = {
     "Description": "description", "Experiment": "description",
     "Result": "results", "compare": "regression",
 }  # fmt: skip
-_MODULES = ("cli", "expressions", "fmi", "forces", "joints", "models", "regression", "results", "schemes", "units")
+_MODULES = (
+    "cli", "expressions", "fmi", "fmu", "forces", "joints", "models", "regression", "results", "schemes", "units",
+)  # fmt: skip
+_ALIASES = {"fmu": "fmi", "models": "content"}  # what users call it: the room that has it
 
 __all__ = ["__version__", *_HOME, *_MODULES]
 
@@ -42,10 +45,8 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(f"mbdfmu.{_HOME[name]}"), name)
-    if name == "models":
-        return import_module("mbdfmu.content")
     if name in _MODULES:
-        return import_module(f"mbdfmu.{name}")
+        return import_module(f"mbdfmu.{_ALIASES.get(name, name)}")
     raise AttributeError(f"module 'mbdfmu' has no attribute {name!r}")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
+import mbdfmu.fmi
 import mbdfmu.forces
 import mbdfmu.joints  # noqa: F401  fills the families, so that files can name their members
 from mbdfmu.analyses import CompiledModel, InputSchedule, Settings, Simulation
@@ -174,6 +175,15 @@ class Model:
         names = recorded_names(self.symbolic, record)
         recording = run(simulation, times, names, self._schedule(inputs, interpolation), progress)
         return self._result(recording, t_end)
+
+    def export_fmu(self, path: str | os.PathLike[str], runtime: str | None = None, **settings: Any) -> Path:
+        """Write the model as an FMI 2.0 co-simulation FMU, `path` ending in .fmu.
+
+        `runtime` None means "python": the target needs Python with mbdfmu. `settings` as in `simulate` become the start
+        values of the FMU's `solver.*` parameters.
+        """
+        chosen = self._settings(settings)
+        return mbdfmu.fmi.export(self._shared().lowered, path, settings=chosen, runtime=runtime or "python")
 
     def _schedule(self, inputs: Any, interpolation: str) -> InputSchedule:
         known = {name: i.unit for name, i in self.description.inputs.items()}

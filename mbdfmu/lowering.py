@@ -104,7 +104,8 @@ class _Lowering:
         m = self.m
         body_at = self.constants.block(n for _, mass, inertia in m.masses for n in (mass, inertia))
         gravity_at = self.constants.block(m.gravity)
-        starts = [c.start for c in m.coordinates] + [c.start_velocity for c in m.coordinates]
+        starts = [m.signals[f"{name}.start"].node for names in ((c.name for c in m.coordinates), (c.rate for c in m.coordinates))
+                  for name in names]  # fmt: skip
         start_at = self.constants.block(starts + [self.graph.const(i.start) for i in m.description.inputs.values()])
         length_at = self.constants.block([m.length])
         self._constraints()

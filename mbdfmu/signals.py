@@ -51,8 +51,7 @@ class Coordinate:
     label: str  # in messages, `body 'crank' phi`
     node: str  # what is eliminated together: the body
     unit: str
-    start: Node
-    start_velocity: Node
+    rate: str  # name of the velocity's signal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +143,7 @@ class _Builder:
         self.frames: dict[str, Frame] = {}  # of named markers
         self.ends: list[Frame] = []  # of joints and forces
         self.pending: dict[str, Callable[[], None]] = {}  # sections that define a name when first asked for it
+        self.defining: list[str] = []  # names whose definition is under way
         self.undefined: set[str] = set()  # names whose definition failed: their users need not be reported too
         self.coordinates: list[Coordinate] = []
         self.constraints: list[Constraint] = []
@@ -154,13 +154,15 @@ class _Builder:
         self._add(Signal(name="time", unit="s", node=self.time, causality="independent", text="simulation time"))
         self._parameters()
         self._inputs()
-        masses = list(self._bodies())
+        self._bodies()
         self._coordinates()
+        self._define_pending()  # the start values
+        masses = list(self._masses())
         self._markers()
         self._joints()
         self._measures()
         self._constraints()
-        self._laws()
+        self._define_pending()  # the laws
         matrix = {key: node for text, value in d.mass.items() for key, node in self._mass(text, value)}
         loads = {n: self._value(f"coordinates.{n}.force", c.force, ANY) for n, c in d.coordinates.items()}
         gravity = self._point("gravity", d.gravity, PARAMETERS)
@@ -185,13 +187,27 @@ class _Builder:
         return signal.node
 
     def _resolve(self, name: str) -> Node:
-        if name not in self.nodes and name in self.pending:
-            self.pending.pop(name)()
+        if name in self.pending:
+            self._define(name)
         if name in self.nodes:
             return self.nodes[name]
+        if name in self.defining:
+            raise ExpressionError(f"{name!r} depends on itself: {' -> '.join([*self.defining, name])}")
         if name in self.undefined:
             raise _AlreadyReported(name)
         raise ExpressionError(f"nothing is called {name!r}{did_you_mean(name, [*self.nodes, *self.pending])}")
+
+    def _define(self, name: str) -> None:
+        """Run the definition of a pending name."""
+        definition = self.pending.pop(name)
+        self.defining.append(name)
+        definition()
+        self.defining.pop()
+
+    def _define_pending(self) -> None:
+        """Each definition when it is first asked for, so that one may use another; here the rest."""
+        while self.pending:
+            self._define(next(iter(self.pending)))
 
     def _value(self, path: str, value: float | str, allowed: frozenset[str]) -> Node:
         """The node of a number or expression; zero (and a finding) where it cannot be resolved."""
@@ -228,9 +244,7 @@ class _Builder:
     def _parameters(self) -> None:
         for name in self.d.parameters:
             self.pending[name] = lambda name=name: self._parameter(name)  # type: ignore[misc]
-        for name in self.d.parameters:
-            if name in self.pending:
-                self.pending.pop(name)()
+        self._define_pending()
 
     def _parameter(self, name: str) -> None:
         p = self.d.parameters[name]
@@ -251,19 +265,19 @@ class _Builder:
         variability = "tunable" if p.tunable else "fixed"
         self._settable(self.graph.const(p.value), **(common | {"causality": "parameter", "variability": variability}))
 
-    def _settable(self, value: Node, *, name: str, **properties: Any) -> Node:
+    def _settable(self, value: Node, *, name: str, **properties: Any) -> None:
         """A parameter that an instance may change."""
         start = float(evaluate([value], {})[0])
-        return self._add(Signal(name=name, node=self.graph.symbol("p", name), start=start, **properties))
+        self._add(Signal(name=name, node=self.graph.symbol("p", name), start=start, **properties))
 
-    def _start(self, name: str, value: float | str, unit_: str, path: str) -> Node:
+    def _start(self, name: str, value: float | str, unit_: str, path: str) -> None:
         """A start value: a parameter of its own, or computed from parameters."""
         node = self._value(path, value, PARAMETERS)
         properties = {"unit": unit_, "variability": "fixed", "text": f"start value of {name}"}
         if node.support:
             self._add(Signal(name=f"{name}.start", node=node, causality="calculatedParameter", **properties))
-            return node
-        return self._settable(node, name=f"{name}.start", causality="parameter", **properties)
+        else:
+            self._settable(node, name=f"{name}.start", causality="parameter", **properties)
 
     def _inputs(self) -> None:
         for name, i in self.d.inputs.items():
@@ -273,15 +287,17 @@ class _Builder:
 
     # ---- what moves
 
-    def _bodies(self) -> Iterator[tuple[str, Node, Node]]:
+    def _masses(self) -> Iterator[tuple[str, Node, Node]]:
         for name, b in self.d.bodies.items():
             path = f"bodies.{name}"
+            yield name, self._value(f"{path}.mass", b.mass, PARAMETERS), self._value(f"{path}.inertia", b.inertia, PARAMETERS)
+
+    def _bodies(self) -> None:
+        for name, b in self.d.bodies.items():
             starts = (*b.position, b.angle), (*b.velocity, b.omega)
             for k, (q, v, a, u) in enumerate(_PLANAR):
                 self._coordinate(f"{name}.{q}", f"{name}.{v}", f"{name}.{a}", u, starts[0][k], starts[1][k], f"body '{name}' {q}",
-                                 f"{path}.{_PLACE[k]}", name)  # fmt: skip
-            mass, inertia = self._value(f"{path}.mass", b.mass, PARAMETERS), self._value(f"{path}.inertia", b.inertia, PARAMETERS)
-            yield name, mass, inertia
+                                 f"bodies.{name}.{_PLACE[k]}", name)  # fmt: skip
 
     def _coordinates(self) -> None:
         for name, c in self.d.coordinates.items():
@@ -294,10 +310,9 @@ class _Builder:
         self._add(Signal(name=q, unit=unit_, node=self.graph.symbol("q", q)))
         self._add(Signal(name=v, unit=speed, node=self.graph.symbol("v", q)))
         self._add(Signal(name=a, unit=differentiated(speed), node=self.graph.symbol("a", q)))
-        self.coordinates.append(
-            Coordinate(name=q, label=label, node=node, unit=unit_, start=self._start(q, start, unit_, path),
-                       start_velocity=self._start(v, velocity, speed, path))
-        )  # fmt: skip
+        self.coordinates.append(Coordinate(name=q, rate=v, label=label, node=node, unit=unit_))
+        self.pending[f"{q}.start"] = lambda: self._start(q, start, unit_, path)
+        self.pending[f"{v}.start"] = lambda: self._start(v, velocity, speed, path)
 
     def _pose(self, body: str) -> tuple[Node, Node, Node]:
         if body == GROUND:
@@ -365,12 +380,6 @@ class _Builder:
             define = lambda name=name, force=force, i=i, j=j, m=measure: self._force(name, force, i, j, m)  # noqa: E731
             self.pending[_force_signal(name, measure)] = define
 
-    def _laws(self) -> None:
-        """Each law when it is first asked for, so that one may use another."""
-        for key in list(self.pending):
-            if key in self.pending:
-                self.pending.pop(key)()
-
     def _force(self, name: str, force: ForceElement, i: Frame, j: Frame, measure: Measure) -> None:
         load = force.load(i, j, self._resolver(f"forces.{name}", ANY), self._rate)
         law, u = load.spring + load.actuator, "N" if measure.unit == "m" else "N.m"
@@ -436,7 +445,8 @@ class _Builder:
         farthest = self.graph.zero
         for c in self.coordinates[: 3 * len(self.d.bodies)]:
             if c.unit == "m":
-                farthest = maximum(farthest, c.start * c.start)
+                start = self.nodes[f"{c.name}.start"]
+                farthest = maximum(farthest, start * start)
         size = select(longest, longest, farthest)
         return sqrt(select(size, size, 1.0 + 0.0 * size))
 

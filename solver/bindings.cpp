@@ -114,6 +114,7 @@ NB_MODULE(_solver, m) {
              },
              "system"_a, "scheme"_a, "options"_a, "tolerance"_a, "step"_a, "first_step"_a, "largest_step"_a, "smallest_step"_a)
         .def("set_parameter", [](Simulation& s, int k, double value) { s.instance.set_parameter(k, value); })
+        .def("change_parameter", [](Simulation& s, int k, double value) { s.driver.change_parameter(k, value); })
         .def("start",
              [](Simulation& s, bool correct, std::vector<int> keep_q, std::vector<int> keep_v) {
                  StartOptions o{correct, {}, {}};
@@ -152,8 +153,8 @@ NB_MODULE(_solver, m) {
         })
         .def("save", [](const Simulation& s) { return State(s.instance.state); })
         .def("restore", [](Simulation& s, const State& state) {
-            s.instance.state = state;
-            s.instance.report();
+            nb::gil_scoped_release release;
+            s.instance.restore(state);
         })
         .def_prop_ro("time", [](const Simulation& s) { return s.instance.state.t; })
         .def_prop_ro("length", [](const Simulation& s) { return s.instance.length(); })

@@ -10,7 +10,7 @@ namespace {
 constexpr int poll_interval = 256;
 constexpr double safety = 0.9;                  // [Negrut05] eq. 37b
 constexpr double least_factor = 0.2, greatest_factor = 5.0;
-constexpr double held_factor = 1.25;            // a smaller growth is not worth a new matrix
+constexpr double held_factor = 1.35;            // a smaller growth is not worth a new matrix
 constexpr double failure_factor = 0.25;         // after a corrector that failed
 
 std::string number(double x) {
@@ -35,14 +35,13 @@ const char* reason(Status status) {
 
 void Driver::start() {
     statistics = Statistics{};
-    restart_pending_ = false;
     instance_.factorisations = instance_.fallbacks = 0;
     instance_.worst_velocity_violation = 0;
     scheme_->start(instance_, options_.tolerance);
 }
 
 void Driver::restart() {
-    restart_pending_ = false;
+    instance_.state.restart_pending = false;
     ++statistics.restarts;
     instance_.restart();
     scheme_->start(instance_, options_.tolerance);
@@ -56,16 +55,22 @@ void Driver::set_input(int index, double value, double slope) {
     s.t_input = s.t;
     // A jump well above the tolerance is a discontinuity; a change of slope never is.
     const double jump = std::fabs(value - s.u[index]), size = std::max(std::fabs(value), std::fabs(s.u[index]));
-    if (jump > 10 * std::sqrt(options_.tolerance) * std::max(size, options_.tolerance)) restart_pending_ = true;
+    if (jump > 10 * std::sqrt(options_.tolerance) * std::max(size, options_.tolerance)) s.restart_pending = true;
     s.u[index] = value;
     s.udot[index] = slope;
+}
+
+void Driver::change_parameter(int index, double value) {
+    instance_.set_parameter(index, value);
+    instance_.update();
+    instance_.state.restart_pending = true;
 }
 
 bool Driver::advance(double t, Poll poll, void* context, long limit) {
     if (!std::isfinite(t)) throw ModelError("cannot advance to a time that is not finite");
     if (t < instance_.state.t)
         throw ModelError("cannot advance from t = " + number(instance_.state.t) + " s back to t = " + number(t) + " s");
-    if (restart_pending_) restart();
+    if (instance_.state.restart_pending) restart();
     bool stopped = false;
     limit_ = limit > 0 ? statistics.steps + limit : 0;
     if (options_.step > 0)
@@ -131,21 +136,20 @@ void Driver::controlled_steps(double t, Poll poll, void* context, bool& stopped)
     for (long k = 1; s.t < t; ++k) {
         if (options_.largest_step > 0) s.h = std::min(s.h, options_.largest_step);
         const double remaining = t - s.t;
-        double h = s.h;
-        bool last = false;
-        if (h >= remaining * (1 - 1e-10))
-            h = remaining, last = true;
-        else if (2 * h > remaining)
-            h = remaining / 2;  // the last two are equal: a tiny last step would amplify the noise of lambda by 1/h^2
+        // Equal steps to t: a short last one would amplify the noise of lambda by 1/h^2, and every change of h costs
+        // accuracy (docs/decisions/004).
+        const double count = std::ceil(remaining / s.h * (1 - 1e-10));
+        const bool last = count <= 1;
+        const double h = last ? remaining : remaining / count;
         const StepResult result = scheme_->step(instance_, h, statistics);
         if (result.status == Status::done && result.error <= 1) {
             accept(result);
             if (last) s.t = t;
             const double proposal = h * accepted_factor(result.error, after_rejection);
-            if (h < s.h)
-                s.h = std::max(s.h * (after_rejection ? 0.0 : 1.0), proposal);  // cut short for t: keep the free step size
+            if (h > 0.75 * s.h || after_rejection)
+                s.h = proposal == h && !after_rejection ? s.h : proposal;
             else
-                s.h = proposal;
+                s.h = std::max(s.h, proposal);  // cut short for t: the free step size is remembered
             after_rejection = false;
             if (limited()) return;
         } else {

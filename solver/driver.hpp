@@ -27,6 +27,7 @@ public:
     void start();    // at a consistent state
     void restart();  // after a discontinuity
     void set_input(int index, double value, double slope);
+    void change_parameter(int index, double value);  // of a tunable parameter, from now on
     // Advances exactly to `t`, or by `limit` accepted steps towards it where limit > 0. False where poll stopped it.
     // Throws StepFailed; the state is the last good one.
     bool advance(double t, Poll poll = nullptr, void* context = nullptr, long limit = 0);
@@ -37,7 +38,6 @@ private:
     Instance& instance_;
     std::unique_ptr<Scheme> scheme_;
     DriverOptions options_;
-    bool restart_pending_ = false;
     long limit_ = 0;  // value of statistics.steps at which advance() returns; 0 = none
 
     bool limited() const { return limit_ > 0 && statistics.steps >= limit_; }

@@ -90,7 +90,7 @@ void Instance::solve(const Factor& factor, double* x) {
 
 // ---------------------------------------------------------------- consistent start
 
-void Instance::start(const StartOptions& options) {
+void Instance::update() {
     system.constants(state.parameters.data(), constants.data(), work.registers);
     work.registers.resize(std::max(work.registers.size(), system.workspace().registers.size()));
     for (std::size_t k = 0; k < constants.size(); ++k)
@@ -107,6 +107,20 @@ void Instance::start(const StartOptions& options) {
     row_scale_.resize(system.nc);
     for (int k = 0; k < system.nc; ++k) row_scale_[k] = system.rotational[system.nv + k] ? 1.0 : 1 / length();
 
+}
+
+void Instance::restore(const State& saved) {
+    const auto fits = [](const auto& mine, int size) { return static_cast<int>(mine.size()) == size; };
+    if (!fits(saved.q, system.nv) || !fits(saved.lambda, system.nc) || !fits(saved.x, system.nx) || !fits(saved.u, system.nu) ||
+        !fits(saved.parameters, system.np))
+        throw ModelError("the saved state belongs to another model");
+    state = saved;
+    update();
+    report();
+}
+
+void Instance::start(const StartOptions& options) {
+    update();
     const double* s = constants.data() + system.start_at;
     const auto take = [&](std::vector<double>& to, int count) { to.assign(s, s + count), s += count; };
     take(state.q, system.nv);
@@ -118,6 +132,7 @@ void Instance::start(const StartOptions& options) {
     state.lambda.assign(system.nc, 0.0);
     state.xdot.assign(system.nx, 0.0);
     state.t = state.t_input = state.h = 0;
+    state.restart_pending = false;
     state.memory.clear();
     state.order = system.preferred_order();
     a = state.a, lambda = state.lambda, xdot = state.xdot, v = state.v;

@@ -24,6 +24,7 @@ struct State {
     double t_input = 0;  // u(t) = u + udot (t - t_input)
     std::vector<double> u, udot;
     std::vector<double> parameters;
+    bool restart_pending = false;  // a discontinuity at t waits for its restart
     std::vector<double> memory;  // of the scheme
     Factor factor;               // the factorisation it recycles
     Order order = Order::eager;  // for the next factorisation
@@ -53,7 +54,9 @@ public:
     std::vector<double> v, a, lambda, xdot;
     double worst_velocity_violation = 0;
 
-    void set_parameter(int index, double value);  // takes effect at the next start()
+    void set_parameter(int index, double value);     // takes effect at the next start() or update()
+    void update();                                   // what follows from the parameters; throws ModelError
+    void restore(const State& saved);                // of this instance or another of the same System
     void start(const StartOptions& options);
     void restart();                               // after a discontinuity: consistent v, a, lambda at t+
     void report();

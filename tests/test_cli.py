@@ -500,7 +500,9 @@ def test_a_long_run_on_a_terminal_shows_progress_and_heeds_ctrl_c() -> None:
     import pty
 
     ours, theirs = pty.openpty()
-    process = started("simulate", "pendulum", "-t", "1e5", "-o", "out.h5", stderr=theirs, stdout=subprocess.PIPE)
+    process = started(
+        "simulate", "pendulum", "-t", "1e5", "--dt", "0.1", "-o", "out.h5", stderr=theirs, stdout=subprocess.PIPE
+    )
     os.close(theirs)
     shown = b""
     while b" s [" not in shown:  # of the bar, after its first two seconds
@@ -514,7 +516,7 @@ def test_a_long_run_on_a_terminal_shows_progress_and_heeds_ctrl_c() -> None:
     assert b"% |" in shown and b"interrupted at t = " in shown
     assert "wrote out.h5" in output
     result = mbd.Result.read("out.h5")
-    assert 0 < result.time[-1] < 1e5 and not result.complete
+    assert 0 <= result.time[-1] < 1e5 and not result.complete
 
 
 def test_there_is_no_bar_without_a_terminal() -> None:

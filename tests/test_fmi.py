@@ -603,14 +603,14 @@ print("alive")
 """
     done = in_new_process(code, pendulum)
     assert (done.returncode, done.stdout) == (0, "alive\n"), done.stderr
-    assert done.stderr.count("parameter 'length' must lie in") == 100  # and hosts that show no FMI log show this
+    assert done.stderr.count("parameter 'length' must lie in") == 50  # told where the host shows no FMI log, once
 
 
-def test_two_hundred_instances_in_a_row_do_not_crash(pendulum: Path) -> None:
+def test_two_hundred_instances_in_a_row_do_not_crash(pendulum: Path, tmp_path: Path) -> None:
     code = """
-import gc, sys, tempfile, fmpy
+import gc, sys, fmpy
 from fmpy.fmi2 import FMU2Slave
-folder = fmpy.extract(sys.argv[1])
+folder = fmpy.extract(sys.argv[1], sys.argv[2])
 guid = fmpy.read_model_description(folder).guid
 for k in range(200):
     fmu = FMU2Slave(guid=guid, unzipDirectory=folder, modelIdentifier="pendulum")
@@ -621,10 +621,10 @@ for k in range(200):
     fmu.doStep(0.0, 0.1)
     fmu.freeInstance()
     gc.collect()
-assert sys.path.count(folder + "/resources") == 1
+assert len([p for p in sys.path if p.endswith("resources")]) == 1
 print("alive")
 """
-    done = in_new_process(code, pendulum)
+    done = in_new_process(code, pendulum, tmp_path)
     assert (done.returncode, done.stdout) == (0, "alive\n"), done.stderr
 
 

@@ -65,7 +65,7 @@ def test_unknown_names_are_refused() -> None:
         simulation["bar.fi"]
     with pytest.raises(mbd.ModelError, match="no input 'torqe'; did you mean 'torque'"):
         simulation["torqe"] = 1.0
-    with pytest.raises(mbd.ModelError, match="it is a parameter"):
+    with pytest.raises(mbd.ModelError, match="it is a fixed parameter"):
         simulation["length"] = 1.0
     with pytest.raises(mbd.ModelError, match="finite"):
         simulation["torque"] = float("nan")

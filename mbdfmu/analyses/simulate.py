@@ -57,22 +57,20 @@ def simulate(simulation: Simulation, times: NDArray[np.float64], names: Sequence
     """Advance through `times`, recording at each of them and on both sides of jumps of inputs."""
     index = {name: k for k, name in enumerate(simulation.names)}
     columns = [index[name] for name in names]
-    recorded_times: list[float] = []
-    rows: list[NDArray[np.float64]] = []
+    points: list[tuple[float, NDArray[np.float64]]] = []  # pairs: an error or Ctrl-C must not part time from values
     failure: StepFailed | None = None
     interrupted = False
 
     def record() -> None:
-        recorded_times.append(simulation.time)
-        rows.append(simulation.values()[columns])
+        points.append((simulation.time, simulation.values()[columns]))
 
     try:
         for t, t_next, output in _intervals(times, inputs.knots()):
-            if output:
+            if output and t > times[0]:
                 record()
             if math.isfinite(t_next):
                 _set_inputs(simulation, inputs, t, t_next)
-                if t > times[0] and inputs.jumps(t):
+                if t == times[0] or inputs.jumps(t):
                     record()
                 simulation.advance(t_next)
             if progress is not None:
@@ -81,8 +79,8 @@ def simulate(simulation: Simulation, times: NDArray[np.float64], names: Sequence
         interrupted = True
     except StepFailed as error:
         failure = error
-    values = np.array(rows) if rows else np.empty((0, len(names)))
-    return Recording(time=np.array(recorded_times), names=names, values=values, statistics=simulation.statistics,
+    values = np.array([row for _, row in points]).reshape(len(points), len(names))
+    return Recording(time=np.array([t for t, _ in points]), names=names, values=values, statistics=simulation.statistics,
                      failure=failure, interrupted=interrupted)  # fmt: skip
 
 

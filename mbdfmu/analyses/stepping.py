@@ -64,7 +64,17 @@ class Simulation:
         return float(self.values()[self._index[name]])
 
     def __setitem__(self, name: str, value: float) -> None:
-        self.set_input(name, value)
+        """Set an input, or a tunable parameter, from now on."""
+        signal = self._model.signals.get(name)
+        if signal is None or signal.variability != "tunable":
+            self.set_input(name, value)
+            return
+        finding = _out_of_bounds(signal, value)
+        if finding:
+            raise ModelError(finding)
+        with translated(f"parameter '{name}': "):
+            self._native.change_parameter(self._lowered.parameters[name], float(value))
+        self._values = None
 
     def set_input(self, name: str, value: float, slope: float = 0.0) -> None:
         """From now on the input is value + slope * (t - now)."""
@@ -110,13 +120,16 @@ class Simulation:
 
     def _set_start(self, parameters: Mapping[str, float], start: Mapping[str, float]) -> tuple[list[int], list[int]]:
         problems: list[str] = []
+        starts = {name: value for name, value in parameters.items() if name.endswith(".start")}
+        start = {**{name.removesuffix(".start"): value for name, value in starts.items()}, **start}
         for name, value in parameters.items():
-            self._set_parameter(name, value, problems)
+            if name not in starts:
+                self._set_parameter(name, value, problems)
         kept_q: list[int] = []
         kept_v: list[int] = []
         for name, value in start.items():
             signal = self._model.signals.get(name)
-            if signal is None or signal.node.value is None or signal.node.value[0] not in ("q", "v"):
+            if signal is None or not isinstance(signal.node.value, tuple) or signal.node.value[0] not in ("q", "v"):
                 known = [s.removesuffix(".start") for s in self._index if s.endswith(".start")]
                 problems.append(f"start: no coordinate is called {name!r}{did_you_mean(name, known)}")
                 continue
@@ -147,7 +160,7 @@ class Simulation:
 
     def _not_an_input(self, name: str) -> str:
         if name in self._lowered.parameters:
-            return "; it is a parameter, give it at the start (parameters={...})"
+            return "; it is a fixed parameter: give it at the start (parameters={...}) or declare it tunable"
         known: Iterable[str] = self._lowered.inputs
         return did_you_mean(name, known) or f"; known: {', '.join(known) or 'none'}"
 

@@ -51,7 +51,13 @@ public:
 
     StepResult step(Instance& i, double h, Statistics& count) override {
         predict(i.state, h);
+        const bool kept = counter(i.state, FACTOR_H) != 0;
         StepResult result = correct(i, h, count);
+        if (result.status != Status::done && kept) {  // before the step is blamed: the same with a new matrix
+            counter(i.state, FACTOR_H) = 0;
+            predict(i.state, h);
+            result = correct(i, h, count);
+        }
         h_ = h;
         const State& now = i.state;
         if (result.status == Status::done) result.error = std::max(result.error, state_error(i.state, h));
@@ -169,12 +175,15 @@ private:
 
         // what eqs. 2a, 2b and T5.6 add from t_n
         const double c1 = h * h / 2 * (1 - 2 * beta_), c2 = h * (1 - gamma_);
+        // a_n runs ahead of qdd_n by alpha times the last step; eqs. 2 want it ahead by alpha times this one (T5.9).
+        const double last = slot(st, 0)[0], ratio = last > 0 && o_.printed_form == 0 ? h / last : 1;
+        const double *qdd = st.memory.data() + layout_.qdd, *w = st.memory.data() + layout_.w;
         for (int k = 0; k < s_.nv; ++k) {
-            q_fixed_[k] = st.q[k] + h * st.v[k] + c1 * st.a[k];
-            v_fixed_[k] = st.v[k] + c2 * st.a[k];
+            const double a = qdd[k] + ratio * (st.a[k] - qdd[k]);
+            q_fixed_[k] = st.q[k] + h * st.v[k] + c1 * a;
+            v_fixed_[k] = st.v[k] + c2 * a;
         }
-        const double* w = st.memory.data() + layout_.w;
-        for (int k = 0; k < s_.nx; ++k) x_fixed_[k] = st.x[k] + c2 * w[k];
+        for (int k = 0; k < s_.nx; ++k) x_fixed_[k] = st.x[k] + c2 * (st.xdot[k] + ratio * (w[k] - st.xdot[k]));
     }
 
     // The degree that would have predicted the accepted step best; one more where the best is the highest tried.
@@ -292,11 +301,11 @@ private:
         const Violation worst = i.worst_position(phi_.data());
         result.violation = worst.scaled;
         result.worst_row = worst.row;
-        if (worst.scaled <= o_.constraint_tolerance) return true;
+        const double of_step = o_.stop_ratio * result.error * tolerance_;  // as in (T5.8)
+        if (worst.scaled <= std::min(o_.constraint_tolerance, of_step)) return true;
         double largest = 0;
         for (double x : q_) largest = std::max(largest, std::fabs(x));
-        const double rounding = 64 * std::numeric_limits<double>::epsilon() * largest / i.length();
-        return worst.scaled <= rounding;
+        return worst.scaled <= 64 * std::numeric_limits<double>::epsilon() * std::max(1.0, largest / i.length());
     }
 
     StepResult correct(Instance& i, double h, Statistics& count) {
@@ -305,7 +314,7 @@ private:
         const double kept = counter(st, FACTOR_H);
         bool derive = kept == 0 || h < 0.5 * kept || h > 2 * kept || counter(st, EXCESS) >= s_.refactor_cost();
         bool converged = false;
-        double before = 0;
+        double before = 0, open = 0;
         int derived_at = 0;
         const int limit = static_cast<int>(o_.max_iterations);
         for (int k = 1; k <= limit; ++k) {
@@ -325,8 +334,9 @@ private:
                 converged = size <= enough;
             } else {
                 const double rate = size / before;                                    // eq. 43
-                converged = size <= rounding() || (rate < 1 && rate / (1 - rate) * size <= enough);  // eq. 45
                 const bool stale = derived_at == 0;
+                converged = size <= rounding() || (rate < 1 && rate / (1 - rate) * size <= enough);  // eq. 45
+                converged = converged || (!stale && rate > 0.5 && size <= 1000 * rounding());  // noise: it gets no better
                 if (!converged && rate >= 1 && !stale && k - derived_at >= 2) return result.status = Status::diverged, result;
                 if (!converged && rate > 0.5 && stale) derive = true;
             }
@@ -334,6 +344,8 @@ private:
             if (!converged) continue;
             place(st, h);
             if (closed(i, h, result, count)) return keep_count(st, k, derived_at), result;
+            derive = derive || (open > 0 && result.violation > 0.1 * open);  // closing too slowly
+            open = result.violation;
         }
         result.status = converged ? Status::constraint : Status::slow;
         return result;

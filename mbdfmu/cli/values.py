@@ -1,0 +1,111 @@
+"""Values given on the command line: numbers, `NAME=VALUE`, files to write; must not know what they are for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from mbdfmu.errors import ExpressionError, ModelError, did_you_mean
+
+T = TypeVar("T")
+
+
+def constant(text: str) -> float:
+    """The value of a number or constant expression such as `30*deg`."""
+    from mbdfmu.expressions import Graph, build, evaluate, parse
+
+    value = float(evaluate([build(parse(text), Graph(), _no_name)], {})[0])
+    if not math.isfinite(value):
+        raise ModelError(f"{text!r} is {value}; give a finite number")
+    return value
+
+
+def _no_name(name: str) -> Any:
+    raise ExpressionError(f"a value given here must be constant, found {name!r}; use numbers, pi, deg and functions")
+
+
+def positive(text: str) -> float:
+    """The type of an option: a constant above 0."""
+    value = _amount(text)
+    if value <= 0:
+        raise click.BadParameter(f"must be positive, found {text}")
+    return value
+
+
+def not_negative(text: str) -> float:
+    """The type of an option: a constant that may be 0."""
+    value = _amount(text)
+    if value < 0:
+        raise click.BadParameter(f"must not be negative, found {text}")
+    return value
+
+
+def _amount(text: str) -> float:
+    try:
+        return constant(text)
+    except ModelError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def word(*words: str) -> Callable[[str], str]:
+    """The type of an option: one of a few words. Not click's Choice, which does not say what was meant."""
+
+    def convert(text: str) -> str:
+        if text not in words:
+            raise click.BadParameter(f"{text!r} is not known{did_you_mean(text, words)}; known: {', '.join(words)}")
+        return text
+
+    return convert
+
+
+def output_file(*suffixes: str) -> Callable[[str], Path]:
+    """The type of an option: a file to be written, refused before an hour of computing rather than after it."""
+
+    def convert(text: str) -> Path:
+        path = Path(text)
+        if path.is_dir():
+            raise click.BadParameter(f"'{path}' is a folder; give the name of a file")
+        if path.suffix.lower() not in suffixes:
+            found = f"the suffix '{path.suffix}' names no format; allowed: {', '.join(suffixes)}"
+            raise click.BadParameter(f"'{path}': {found}")
+        return _inside_a_folder(path)
+
+    return convert
+
+
+def output_folder(text: str) -> Path:
+    """The type of an option: a folder to write into, made when it is needed."""
+    path = Path(text)
+    if path.exists() and not path.is_dir():
+        raise click.BadParameter(f"'{path}' is a file; give the name of a folder")
+    return _inside_a_folder(path)
+
+
+def _inside_a_folder(path: Path) -> Path:
+    if not path.parent.is_dir():
+        raise click.BadParameter(f"'{path}': there is no folder '{path.parent}'; create it first")
+    return path
+
+
+def assignments(option: str, texts: Iterable[str], read: Callable[[str, str], T]) -> dict[str, T]:
+    """`NAME=VALUE` texts of one option as a mapping, `read(name, value)` each; all findings at once."""
+    values: dict[str, T] = {}
+    problems: list[str] = []
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals and value):
+            problems.append(f"{option} {text}: must look like NAME=VALUE, as in {option} k=3e4")
+        elif name in values:
+            problems.append(f"{option} {text}: '{name}' is given twice; keep one")
+        else:
+            try:
+                values[name] = read(name, value)
+            except ModelError as error:
+                problems += [f"{option} {text}: {problem}" for problem in error.problems]
+    if problems:
+        raise ModelError(problems)
+    return values

@@ -1,0 +1,96 @@
+"""`mbdfmu list`: what there is to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mbdfmu.cli.printing import columns, counted, example, number
+from mbdfmu.cli.values import word
+
+if TYPE_CHECKING:
+    from mbdfmu.description import Element
+    from mbdfmu.expressions import Function
+
+
+def _models() -> Iterator[str]:
+    from mbdfmu import content
+
+    yield columns((name, content.summary(name)) for name in content.names())
+
+
+def _joints() -> Iterator[str]:
+    from mbdfmu.joints import PlanarJoint
+
+    for name, joint in PlanarJoint.members().items():
+        yield f"  {name}: {joint.summary()} ({_freedoms(joint)})"
+        yield columns(_entries(joint), indent=6)
+
+
+def _freedoms(joint: Any) -> str:
+    return counted(joint.freedoms, "freedom")
+
+
+def _forces() -> Iterator[str]:
+    from mbdfmu.forces import ForceElement
+
+    for name, force in ForceElement.members().items():
+        yield f"  {name}: {force.summary()}"
+        yield columns(_entries(force), indent=6)
+
+
+def _entries(element: type[Element]) -> Iterator[tuple[str, str]]:
+    """What a file may say about an element besides its ends, with unit and default."""
+    units = element.units()
+    for name, info in element.model_fields.items():
+        if name not in ("i", "j", "text"):
+            default = "required" if info.is_required() else f"default {_shown(info.default)}"
+            yield f"{name} [{units[name] or '1'}]" if name in units else name, default
+
+
+def _schemes() -> Iterator[str]:
+    from mbdfmu.schemes import Scheme
+
+    for name, scheme in Scheme.members().items():
+        yield f"  {name}: {scheme.summary()}"
+        yield columns(((f"{f.name}={_shown(f.default)}", f.metadata["text"]) for f in fields(scheme)), indent=6)
+
+
+def _shown(default: object) -> str:
+    if isinstance(default, tuple):
+        return f"[{', '.join(map(_shown, default))}]"
+    return number(default) if isinstance(default, float) else str(default)
+
+
+def _functions() -> Iterator[str]:
+    from mbdfmu.expressions import FUNCTIONS
+
+    yield columns(_function(f) for f in FUNCTIONS.values())
+    yield "  constants: pi, deg (30*deg is 30 degrees in rad)"
+
+
+def _function(f: Function) -> tuple[str, str]:
+    """How it is called, and what it is; the text of some begins with the call."""
+    call, colon, text = f.text.partition(": ")
+    if colon and call.startswith(f"{f.name}("):
+        return call, text
+    return f"{f.name}({'x' if f.arity == 1 else 'a,b'})", f.text
+
+
+KINDS: dict[str, Callable[[], Iterator[str]]] = {
+    "models": _models, "joints": _joints, "forces": _forces, "schemes": _schemes, "functions": _functions,
+}  # fmt: skip
+
+
+@click.command(epilog=example("mbdfmu list", "mbdfmu list models", "mbdfmu list schemes"))
+@click.argument("kind", type=word(*KINDS), required=False, metavar="[models|joints|forces|schemes|functions]")
+def command(kind: str | None) -> None:
+    """List models, joints, forces, schemes and functions."""
+    for name in [kind] if kind else KINDS:
+        click.echo(f"{name}")
+        for text in KINDS[name]():
+            if text:
+                click.echo(text)

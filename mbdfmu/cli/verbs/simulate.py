@@ -1,0 +1,244 @@
+"""`mbdfmu simulate`: run a model or FMU and write or show what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mbdfmu.cli.drawing import draw, need_matplotlib
+from mbdfmu.cli.endings import INTERRUPTED, NEGATIVE, end
+from mbdfmu.cli.printing import example, file_stem
+from mbdfmu.cli.progress import progress_bar
+from mbdfmu.cli.summary import final_values, summary
+from mbdfmu.cli.targets import fmu_file, is_fmu, load_model
+from mbdfmu.cli.values import assignments, constant, output_file, positive, word
+from mbdfmu.errors import ModelError, StepFailed
+
+if TYPE_CHECKING:
+    from mbdfmu.results import Result
+
+FORMATS = (".csv", ".h5", ".hdf5", ".mat")
+Progress = Callable[[float], None] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """The options as given."""
+
+    t_end: float | None
+    dt: float | None
+    parameters: tuple[str, ...]
+    start: tuple[str, ...]
+    inputs: str | None
+    interpolate: str
+    record: tuple[str, ...]
+    scheme: str | None
+    options: tuple[str, ...]
+    tolerance: float | None
+    step: float | None
+    assemble: bool | None
+
+
+@click.command(
+    epilog=example(
+        "mbdfmu simulate pendulum -t 2",
+        "mbdfmu simulate pendulum -t 2 --dt 0.01 --set length=2 --set phi0=30*deg --record 'bar.*' -o out.csv",
+        "mbdfmu simulate pendulum -t 2 --scheme hht --option alpha=-0.1 --tolerance 1e-8 -o out.h5 --plot",
+    )
+)
+@click.argument("target", metavar="MODEL|FMU")
+@click.option(
+    "-t", "--time", "t_end", type=positive, metavar="SECONDS", help="End time; the model's experiment if not given."
+)
+@click.option("--dt", type=positive, metavar="SECONDS", help="Time between recorded points.")
+@click.option(
+    "--set",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Parameter, such as k=3e4 or phi0=30*deg; repeatable.",
+)
+@click.option(
+    "--start",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Start value of a coordinate or its rate, kept when the joints are closed.",
+)
+@click.option("--input", "inputs", metavar="FILE", help="CSV file with inputs over time: time [s],name [unit],...")
+@click.option(
+    "--interpolate",
+    type=word("linear", "hold"),
+    metavar="[linear|hold]",
+    default="linear",
+    show_default=True,
+    help="Inputs between the rows of the file.",
+)
+@click.option("--record", multiple=True, metavar="PATTERN", help="Signals to record, such as 'crank.*'; repeatable.")
+@click.option("--scheme", metavar="NAME", help="Integration scheme; see mbdfmu list schemes.")
+@click.option(
+    "--option",
+    "options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Option of the scheme, such as alpha=-0.1; repeatable.",
+)
+@click.option("--tolerance", type=positive, metavar="NUMBER", help="Of the local error, relative.")
+@click.option("--step", type=positive, metavar="SECONDS", help="Fixed step; error-controlled if not given.")
+@click.option(
+    "--assemble/--no-assemble",
+    default=None,
+    help="Close the joints from a start that does not fit; implied by --set and --start.",
+)
+@click.option(
+    "-o", "--output", type=output_file(*FORMATS), metavar="FILE", help=f"File to write: {', '.join(FORMATS)}."
+)
+@click.option(
+    "--plot",
+    is_flag=True,
+    help="Draw the recorded signals, without --record the outputs, into a .png beside the output file.",
+)
+def command(target: str, output: Path | None, plot: bool, **given: Any) -> None:
+    """Simulate a MODEL or FMU from time 0.
+
+    Prints the work done and, if no file is asked for, the final values. Ends with 1 if the run fails and with 130
+    after Ctrl-C; what was computed until then is written.
+    """
+    if plot:
+        need_matplotlib()
+    request = Request(**given)
+    run = _run_fmu if is_fmu(target) else _run_model
+    result, shown = run(target, request)
+    click.echo(summary(result))
+    if output:
+        result.write(output)
+        click.echo(f"wrote {output}")
+    if plot and len(result.time):
+        picture = (output or Path(file_stem(result.model))).with_suffix(".png")
+        draw({result.model: result}, picture, shown)
+        click.echo(f"wrote {picture}")
+    if not (output or plot):
+        click.echo(final_values(result, shown), nl=bool(shown))
+    if not result.complete:
+        end(INTERRUPTED if result.message.startswith("interrupted") else NEGATIVE, result.message)
+
+
+def _kept(run: Callable[[], Result]) -> Result:
+    """The result, also where the run failed; a run that failed before its first point has none."""
+    try:
+        return run()
+    except StepFailed as error:
+        if error.result is None:
+            raise
+        result: Result = error.result
+        return result
+
+
+# ---------------------------------------------------------------- models
+
+
+def _run_model(target: str, request: Request) -> tuple[Result, list[str]]:
+    model = load_model(target)
+    arguments = _model_arguments(request)
+    experiment = model.description.experiment
+    t_end = request.t_end or (experiment.stop_time if experiment else None)
+    if not t_end:
+        raise ModelError(f"model '{model.name}' names no experiment.stop_time; give the end time: -t SECONDS")
+    with progress_bar(t_end) as progress:
+        result = _kept(lambda: model.simulate(t_end, request.dt, progress=progress, **arguments))
+    return result, _shown(result, request, list(model.description.outputs))
+
+
+def _model_arguments(request: Request) -> dict[str, Any]:
+    """The arguments of Model.simulate."""
+    values, options = _assigned(request)
+    return {
+        **values,
+        "options": options,
+        "inputs": request.inputs,
+        "interpolation": request.interpolate,
+        "record": list(request.record) or None,
+        "scheme": request.scheme,
+        "tolerance": request.tolerance,
+        "step": request.step,
+        "assemble": request.assemble,
+    }
+
+
+def _assigned(request: Request, words: Container[str] = ()) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """Parameters and start values, and the options of the scheme; all malformed values at once."""
+    problems: list[str] = []
+
+    def collected(option: str, texts: tuple[str, ...], read: Callable[[str, str], Any]) -> dict[str, Any]:
+        try:
+            return assignments(option, texts, read)
+        except ModelError as error:
+            problems.extend(error.problems)
+            return {}
+
+    values = {
+        "parameters": collected(
+            "--set", request.parameters, lambda name, text: text if name in words else constant(text)
+        ),
+        "start": collected("--start", request.start, lambda _, text: constant(text)),
+    }
+    chosen = _words(request.scheme) if request.options else set()
+    options = collected("--option", request.options, lambda name, text: text if name in chosen else constant(text))
+    if problems:
+        raise ModelError(problems)
+    return values, options
+
+
+def _words(scheme: str | None) -> set[str]:
+    """The options of a scheme that are words, not numbers."""
+    from dataclasses import fields
+
+    from mbdfmu.analyses.settings import Settings
+    from mbdfmu.schemes import Scheme
+
+    return {f.name for f in fields(Scheme.named(scheme or Settings.scheme)) if f.metadata["choices"]}
+
+
+def _shown(result: Result, request: Request, outputs: list[str]) -> list[str]:
+    """What a reader wants to see first: what was asked for, or the outputs, or everything."""
+    if request.record:
+        return list(result.columns)
+    return [name for name in outputs if name in result] or list(result.columns)
+
+
+# ---------------------------------------------------------------- FMUs
+
+
+def _run_fmu(target: str, request: Request) -> tuple[Result, list[str]]:
+    from mbdfmu import fmi
+
+    path = fmu_file(target)
+    if request.assemble is not None:
+        raise ModelError("--assemble is for models; an FMU closes its joints by itself")
+    facts = fmi.info(path)
+    t_end = request.t_end or facts.stop_time
+    if not t_end:
+        raise ModelError(f"FMU '{facts.name}' names no stop time; give the end time: -t SECONDS")
+    arguments = _fmu_arguments(request, {v.name for v in facts.variables if v.type == "String"})
+    with progress_bar(t_end) as progress:
+        result = _kept(lambda: fmi.simulate(path, t_end, request.dt, progress=progress, **arguments))
+    return result, _shown(result, request, [v.name for v in facts.variables if v.causality == "output"])
+
+
+def _fmu_arguments(request: Request, words: Container[str]) -> dict[str, Any]:
+    """The arguments of fmi.simulate; scheme and options are parameters of our FMUs, `words` those with texts."""
+    values, options = _assigned(request, words)
+    solver = {"scheme": request.scheme, "step": request.step}
+    solver |= {f"options.{name}": value for name, value in options.items()}
+    given = {f"solver.{key}": value for key, value in solver.items() if value is not None}
+    return {
+        "parameters": {**values["parameters"], **given},
+        "start": values["start"],
+        "inputs": request.inputs,
+        "interpolation": request.interpolate,
+        "record": list(request.record) or None,
+        "tolerance": request.tolerance,
+    }

@@ -1,0 +1,111 @@
+"""The variables of one FMU: the table that its XML is written from and its slave works by; must not know either.
+
+It travels inside the FMU as JSON, so this module may need nothing but the standard library and our errors.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from mbdfmu.errors import ModelError
+
+FORMAT = 1  # of the JSON; raised when an older mbdfmu would misread a newer FMU
+SOLVER_REFERENCES = 1_000_000  # value references of `solver.*` begin here: they stay when the model gets more signals
+SOLVER = "solver."
+OPTIONS = "solver.options."
+# Files in the FMU's resources.
+BLOB = "model.mbd"
+INTERFACE = "interface.json"
+ERROR_LOG, SOLVER_LOG = "logStatusError", "logSolver"
+LOG_CATEGORIES = {
+    ERROR_LOG: "Why the instance cannot go on.",
+    SOLVER_LOG: "Work done by the solver, at the end of a run.",
+}
+Value = float | int | bool | str
+# Whether whoever runs the FMU in this thread shows its FMI log; if not, a slave tells its failures to Python's logging.
+HEARD: ContextVar[bool] = ContextVar("mbdfmu_fmi_log_is_heard", default=False)
+
+# What a variable is to the slave.
+SIGNAL, PARAMETER, INPUT, SETTING = "signal", "parameter", "input", "setting"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variable:
+    """One scalar variable of the FMU."""
+
+    reference: int
+    name: str
+    role: str  # SIGNAL is computed, the others can be set
+    index: int  # in the solver's table of its role
+    type: str = "Real"  # Real, Integer, Boolean, String
+    causality: str = "local"
+    variability: str = "continuous"
+    start: Value | None = None  # of what can be set
+    minimum: float | None = None
+    maximum: float | None = None
+    keeps: tuple[str, int] | None = (
+        None  # of start values: space ("q" or "v") and coordinate that assembly shall not move
+    )
+    unit: str = ""
+    text: str = ""
+    depends: tuple[int, ...] | None = (
+        None  # places in the table of what its initial value follows from; None = not asked
+    )
+
+    def checked(self, value: Value) -> Value:
+        """The value if it may be set; ModelError otherwise."""
+        if isinstance(value, str):
+            return value
+        if not math.isfinite(value):
+            raise ModelError(f"{self.role} '{self.name}' must be a finite number, found {value!r}")
+        low = -math.inf if self.minimum is None else self.minimum
+        high = math.inf if self.maximum is None else self.maximum
+        if self.role != INPUT and not low <= value <= high:
+            raise ModelError(f"{self.role} '{self.name}' must lie in [{low:g}, {high:g}], found {value:g}")
+        return value
+
+
+_FOR_XML = ("unit", "text", "depends", "causality", "variability")  # the slave does without
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interface:
+    """All variables of one FMU, and the name of its model."""
+
+    model: str
+    variables: tuple[Variable, ...] = field(repr=False)
+
+    def with_role(self, *roles: str) -> list[Variable]:
+        """The variables of these roles, in order."""
+        return [v for v in self.variables if v.role in roles]
+
+    def to_json(self) -> str:
+        """What the slave needs of it."""
+        rows = [
+            {k: v for k, v in asdict(variable).items() if v is not None and k not in _FOR_XML}
+            for variable in self.variables
+        ]
+        data = {"format": FORMAT, "model": self.model, "variables": rows}
+        return json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what `to_json` wrote; ModelError if another mbdfmu wrote it."""
+        data = json.loads(text)
+        if data.get("format") != FORMAT:
+            raise ModelError(
+                f"the FMU was exported in format {data.get('format')!r}, this mbdfmu reads format {FORMAT}; "
+                "export it again, or install the mbdfmu that wrote it"
+            )
+        return cls(model=data["model"], variables=tuple(_variables(data["variables"])))
+
+
+def _variables(rows: Iterable[dict[str, Any]]) -> Iterable[Variable]:
+    for row in rows:
+        keeps = row.pop("keeps", None)
+        yield Variable(**row, keeps=tuple(keeps) if keeps else None)

@@ -1,0 +1,161 @@
+"""What an FMU file says about itself, ours or another tool's; must not run it."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mbdfmu.errors import ModelError, did_you_mean
+from mbdfmu.fmi.interface import Value
+
+KINDS = {
+    "coSimulation": "co-simulation",
+    "modelExchange": "model exchange",
+    "scheduledExecution": "scheduled execution",
+}
+PYTHONFMU_MARK = "resources/slavemodule.txt"
+_NUMBERS = {"Real": float, "Float64": float, "Float32": float}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FmuVariable:
+    """One variable as the XML declares it."""
+
+    name: str
+    reference: int
+    type: str
+    causality: str
+    variability: str
+    unit: str
+    start: Value | None
+    minimum: float | None
+    maximum: float | None
+    text: str
+    settable: bool  # before the simulation begins
+
+
+@dataclass(frozen=True, kw_only=True)
+class FmuInfo:
+    """The facts about an FMU file."""
+
+    path: Path
+    name: str
+    text: str
+    fmi_version: str
+    kinds: tuple[str, ...]  # of KINDS
+    guid: str
+    generation_tool: str
+    generation_date: str
+    platforms: tuple[str, ...]  # that it has binaries for
+    runtime: str  # "python" if it was made by pythonfmu, else "native"
+    stop_time: float | None
+    step: float | None
+    tolerance: float | None
+    capabilities: Mapping[str, bool] = field(repr=False)  # of co-simulation
+    variables: tuple[FmuVariable, ...] = field(repr=False)
+
+    def signals(self, pattern: str = "*") -> list[FmuVariable]:
+        """The variables whose name fits a pattern such as `crank.*`; a full name is taken literally."""
+        if pattern in self._by_name:
+            return [self._by_name[pattern]]
+        return [v for v in self.variables if fnmatch.fnmatchcase(v.name, pattern)]
+
+    def variable(self, name: str, what: str = "variable") -> FmuVariable:
+        """The variable of that name; ModelError with the nearest one if there is none."""
+        if name not in self._by_name:
+            raise ModelError(f"FMU '{self.name}' has no {what} {name!r}{did_you_mean(name, self._by_name)}")
+        return self._by_name[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
+    @cached_property
+    def _by_name(self) -> dict[str, FmuVariable]:
+        return {v.name: v for v in self.variables}
+
+
+def info(path: str | os.PathLike[str]) -> FmuInfo:
+    """Read an FMU file of FMI 1, 2 or 3."""
+    description, names = _read(Path(path))
+    experiment = description.defaultExperiment
+    return FmuInfo(
+        path=Path(path),
+        name=description.modelName,
+        text=description.description or "",
+        fmi_version=description.fmiVersion,
+        kinds=tuple(kind for attribute, kind in KINDS.items() if getattr(description, attribute) is not None),
+        guid=description.guid,
+        generation_tool=description.generationTool or "",
+        generation_date=description.generationDateAndTime or "",
+        platforms=tuple(
+            sorted({name.split("/")[1] for name in names if name.startswith("binaries/") and name.count("/") > 1})
+        ),
+        runtime="python" if PYTHONFMU_MARK in names else "native",
+        stop_time=_number(experiment and experiment.stopTime),
+        step=_number(experiment and experiment.stepSize),
+        tolerance=_number(experiment and experiment.tolerance),
+        capabilities=_capabilities(description.coSimulation),
+        variables=tuple(_variable(v) for v in description.modelVariables),
+    )
+
+
+def _read(path: Path) -> tuple[Any, set[str]]:
+    from fmpy import read_model_description
+
+    if not path.is_file():
+        raise ModelError(f"{path}: there is no such file")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+        return read_model_description(os.fspath(path), validate=False), names
+    except Exception as error:  # fmpy raises whatever its XML and zip libraries do
+        raise ModelError(f"{path}: cannot be read as an FMU: {error}") from error
+
+
+def _capabilities(co_simulation: Any) -> dict[str, bool]:
+    flags = {
+        name: getattr(co_simulation, name)
+        for name in dir(co_simulation)
+        if name.startswith(("can", "needs", "provides"))
+    }
+    return {name: value for name, value in flags.items() if isinstance(value, bool)}
+
+
+def _variable(v: Any) -> FmuVariable:
+    return FmuVariable(
+        name=v.name,
+        reference=v.valueReference,
+        type=v.type,
+        causality=v.causality,
+        variability=v.variability or "",
+        unit=v.unit or (v.declaredType.unit if v.declaredType is not None else None) or "",
+        start=_start(v),
+        minimum=_number(v.min),
+        maximum=_number(v.max),
+        text=v.description or "",
+        settable=v.causality == "input" or (v.variability != "constant" and v.initial in ("exact", "approx")),
+    )
+
+
+def _start(v: Any) -> Value | None:
+    if v.start is None or v.type == "String":
+        return None if v.start is None else str(v.start)
+    if v.type == "Boolean":
+        return str(v.start) in ("true", "1")
+    try:
+        return _NUMBERS.get(v.type, int)(v.start)
+    except ValueError:  # FMI 3 arrays
+        return str(v.start)
+
+
+def _number(text: Any) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None
