@@ -104,8 +104,7 @@ class _Lowering:
         m = self.m
         body_at = self.constants.block(n for _, mass, inertia in m.masses for n in (mass, inertia))
         gravity_at = self.constants.block(m.gravity)
-        starts = [m.signals[f"{name}.start"].node for names in ((c.name for c in m.coordinates), (c.rate for c in m.coordinates))
-                  for name in names]  # fmt: skip
+        starts = m.start_nodes(c.name for c in m.coordinates) + m.start_nodes(c.rate for c in m.coordinates)
         start_at = self.constants.block(starts + [self.graph.const(i.start) for i in m.description.inputs.values()])
         length_at = self.constants.block([m.length])
         self._constraints()

@@ -95,6 +95,10 @@ class SymbolicModel:
         """The parameters that an instance may change, in order."""
         return [s for s in self.signals.values() if s.causality == "parameter"]
 
+    def start_nodes(self, names: Iterable[str]) -> list[Node]:
+        """The start values of positions or velocities."""
+        return [self.signals[f"{name}.start"].node for name in names]
+
     def matching(self, pattern: str) -> list[Signal]:
         """Signals whose name fits a pattern such as `crank.*`."""
         return [s for s in self.signals.values() if fnmatch.fnmatchcase(s.name, pattern)]

@@ -10,6 +10,7 @@
 
 #include "driver.hpp"
 #include "schemes/table.hpp"
+#include "yardstick.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -193,6 +194,11 @@ NB_MODULE(_solver, m) {
             std::vector<double> velocity(s.system_->nc), gamma(s.system_->nc);
             s.system_->rates(s.instance.point(t, q.data(), v.data(), z, z, z, z), s.instance.work, velocity.data(), gamma.data());
             return nb::make_tuple(own(std::move(velocity)), own(std::move(gamma)));
+        })
+        // seconds for one factorisation and one solve at the state: the elimination program, then Eigen SparseLU (benchmarks)
+        .def("factorisation_times", [](Simulation& s, int repeats) {
+            const Yardstick y = compare_factorisations(s.instance, repeats);
+            return nb::make_tuple(y.factorise, y.solve, y.sparse_factorise, y.sparse_solve);
         })
         // the elimination program against an independent solver: solves with the matrix at the state
         .def("solve", [](Simulation& s, Input rhs, double ca, double cv, double cq, double cx) {

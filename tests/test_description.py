@@ -55,6 +55,15 @@ class DummySpring(Force, name="dummy_spring"):
     free_length: Annotated[Positive, In("m")] = 1.0
 
 
+DUMMIES = [(cls, cls._table.pop(cls.type_name)) for cls in (DummyHinge, DummySlider, DummySpring)]
+
+
+@pytest.fixture(autouse=True)
+def _dummies_are_known_here_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    for family, member in DUMMIES:
+        monkeypatch.setitem(family._table, member.type_name, member)
+
+
 QUARTER = """{"format_version": 1, "name": "quarter", "gravity": [0, -9.81], "length": 0.5,
  "parameters": {"k": {"value": 2e4, "unit": "N/m", "min": 0, "tunable": true}},
  "inputs": {"road": {"unit": "m", "start": 0.1, "min": -1, "max": 1}},
