@@ -25,21 +25,41 @@ __all__ = ["__version__", *_HOME, *_MODULES]
 
 if TYPE_CHECKING:
     from mbdfmu.description import (
-        Body,
-        Constraint,
-        Coordinate,
-        Description,
-        Experiment,
-        Input,
-        Marker,
-        Motion,
-        Output,
-        Parameter,
+        Body as Body,
     )
-    from mbdfmu.errors import ExpressionError, ModelError, StepFailed
-    from mbdfmu.facade import Model
-    from mbdfmu.regression import compare
-    from mbdfmu.results import Result
+    from mbdfmu.description import (
+        Constraint as Constraint,
+    )
+    from mbdfmu.description import (
+        Coordinate as Coordinate,
+    )
+    from mbdfmu.description import (
+        Description as Description,
+    )
+    from mbdfmu.description import (
+        Experiment as Experiment,
+    )
+    from mbdfmu.description import (
+        Input as Input,
+    )
+    from mbdfmu.description import (
+        Marker as Marker,
+    )
+    from mbdfmu.description import (
+        Motion as Motion,
+    )
+    from mbdfmu.description import (
+        Output as Output,
+    )
+    from mbdfmu.description import (
+        Parameter as Parameter,
+    )
+    from mbdfmu.errors import ExpressionError as ExpressionError
+    from mbdfmu.errors import ModelError as ModelError
+    from mbdfmu.errors import StepFailed as StepFailed
+    from mbdfmu.facade import Model as Model
+    from mbdfmu.regression import compare as compare
+    from mbdfmu.results import Result as Result
 
 
 def __getattr__(name: str) -> Any:

@@ -59,7 +59,9 @@ def load(name: str, **parameters: Any) -> Model:
     known = inspect.signature(build).parameters
     for key in parameters:
         if key not in known:
-            raise ModelError(f"family '{name}' has no parameter {key!r}{did_you_mean(key, known)}; known: {', '.join(known)}")
+            raise ModelError(
+                f"family '{name}' has no parameter {key!r}{did_you_mean(key, known)}; known: {', '.join(known)}"
+            )
     return build(**parameters)
 
 
@@ -79,7 +81,9 @@ def _parsed(name: str, text: str) -> dict[str, Any]:
         try:
             values[key.strip()] = int(value) if equals else None
         except ValueError:
-            raise ModelError(f"'{name}:{text}': {part!r} must be a name and a whole number, as in {name}:N=100") from None
+            raise ModelError(
+                f"'{name}:{text}': {part!r} must be a name and a whole number, as in {name}:N=100"
+            ) from None
         if not equals:
             raise ModelError(f"'{name}:{text}': {part!r} must be a name and a whole number, as in {name}:N=100")
     return values

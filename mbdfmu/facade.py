@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import mbdfmu.fmi
 import mbdfmu.forces
-import mbdfmu.joints  # noqa: F401  fills the families, so that files can name their members
+import mbdfmu.joints
 from mbdfmu.analyses import CompiledModel, InputSchedule, Settings, Simulation
 from mbdfmu.analyses.simulate import output_times, recorded_names
 from mbdfmu.analyses.simulate import simulate as run
@@ -82,7 +82,9 @@ class Model:
             element = Output(value=element)
         section = next((s for kind, s in _SECTION.items() if isinstance(element, kind)), None)
         if section is None:
-            raise ModelError(f"{name}: a {type(element).__name__} cannot be added; known: {', '.join(k.__name__ for k in _SECTION)}")
+            raise ModelError(
+                f"{name}: a {type(element).__name__} cannot be added; known: {', '.join(k.__name__ for k in _SECTION)}"
+            )
         self._put(section, name, element)
 
     def add_mass(self, coordinates: str, value: float | str) -> None:
@@ -138,7 +140,9 @@ class Model:
         **settings: Any,
     ) -> Simulation:
         """A simulation to be stepped from Python; `settings`: scheme, options, tolerance, step, ..."""
-        return Simulation(self._shared(), self._settings(settings), parameters=parameters, start=start, assemble=assemble)
+        return Simulation(
+            self._shared(), self._settings(settings), parameters=parameters, start=start, assemble=assemble
+        )
 
     def _settings(self, given: Mapping[str, Any]) -> Settings:
         experiment = self.description.experiment
@@ -161,15 +165,15 @@ class Model:
     ) -> Result:
         """Simulate from 0 to `t_end` and return the recorded signals.
 
-        `inputs` is a CSV file, a mapping name -> (times, values) or a function t -> {name: value}, linear between output
-        times. `record` are patterns such as "crank.*". `settings`: scheme="hht", options={"alpha": -0.1},
+        `inputs` is a CSV file, a mapping name -> (times, values) or a function t -> {name: value} (linear between
+        output times). `record` are patterns such as "crank.*". `settings`: scheme="hht", options={"alpha": -0.1},
         tolerance=1e-6, step=None (error-controlled), first_step, largest_step, smallest_step; times in s.
         """
         experiment = self.description.experiment
-        t_end = t_end or (experiment and experiment.stop_time)
+        t_end = t_end or (experiment.stop_time if experiment else None)
         if not t_end:
             raise ModelError(f"model '{self.name}' names no experiment.stop_time; give t_end")
-        step_output = step_output or (experiment and experiment.step) or t_end / DEFAULT_POINTS
+        step_output = step_output or (experiment.step if experiment else None) or t_end / DEFAULT_POINTS
         times = output_times(t_end, step_output)
         simulation = self.start(parameters=parameters, start=start, assemble=assemble, **settings)
         names = recorded_names(self.symbolic, record)

@@ -40,7 +40,7 @@ def on_body(body: str, pose: tuple[Node, Node, Node], at: tuple[Node, Node], tur
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One constraint equation `value` = 0; `direction` names it in messages, `reaction` the force or torque on body j."""
+    """One constraint equation `value` = 0; `direction` names it in messages, `reaction` its force or torque on j."""
 
     direction: str
     value: Node
@@ -142,4 +142,3 @@ def unit_vector(direction: tuple[Node, Node]) -> tuple[Node, Node]:
     x, y = direction
     length = sqrt(x * x + y * y)
     return x / length, y / length
-

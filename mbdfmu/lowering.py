@@ -133,7 +133,12 @@ class _Lowering:
                 row += len(primitive.rows)
 
     def _kernel_row(self, constraint: Constraint, kernel: Kernel | None, row: int) -> bool:
-        if not self.kernels or kernel is None or constraint.ends is None or not all(_only(c, _P) for c in kernel.constants):
+        if (
+            not self.kernels
+            or kernel is None
+            or constraint.ends is None
+            or not all(_only(c, _P) for c in kernel.constants)
+        ):
             return False
         i, j = (self.body[end] for end in constraint.ends)
         self.tables[kernel.table] += [i, j, row, self.constants.block(kernel.constants)]
@@ -192,7 +197,9 @@ class _Lowering:
         phi = dict(sorted(self.phi_rows.items()))
         values = {**force, **{self.nv + row: node for row, node in phi.items()}}
         entries = list(self._entries(force, phi))
-        self._linear = all(_only(e[3], frozenset(SPACES) - {"a", "lam"}) for e in entries if e[2] in (BY_A, PLAIN) and e[0] < self.nv)
+        self._linear = all(
+            _only(e[3], frozenset(SPACES) - {"a", "lam"}) for e in entries if e[2] in (BY_A, PLAIN) and e[0] < self.nv
+        )
         speed = [self._speed(node) for node in phi.values()]
         gamma = [-self._speed(node) for node in speed]
         computed = [s.node for s in self.m.signals.values() if s.node.op != LOAD]
@@ -245,7 +252,11 @@ class _Lowering:
 
     def _program(self, name: str, nodes: Sequence[Node]) -> dict[str, bytes]:
         tape = compile_tape(nodes, self._address)
-        return {f"{name}.ops": _ints(tape.code.ravel()), f"{name}.num": _doubles(tape.constants), f"{name}.out": _ints(tape.outputs)}
+        return {
+            f"{name}.ops": _ints(tape.code.ravel()),
+            f"{name}.num": _doubles(tape.constants),
+            f"{name}.out": _ints(tape.outputs),
+        }
 
     def _address(self, symbol: Node) -> tuple[int, int]:
         space, name = symbol.value

@@ -7,25 +7,19 @@ and end in lowering.py, where indices begin. This module must not know indices o
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from mbdfmu.description import GROUND, Description, Force, Joint, Marker
-from mbdfmu.errors import ExpressionError, ModelError, did_you_mean
-from mbdfmu.expressions import Graph, Node, build, evaluate, maximum, parse, select, sqrt
+from mbdfmu.errors import ModelError, did_you_mean
+from mbdfmu.expressions import Graph, Node, evaluate, maximum, select, sqrt
 from mbdfmu.forces import ForceElement
 from mbdfmu.frames import Frame, Load, Measure, Primitive, Row, on_body
 from mbdfmu.joints import PlanarJoint
+from mbdfmu.resolution import ANY, PARAMETERS, PLACES, POSITION, TIME, Names
 from mbdfmu.units import differentiated, unit
-
-# What an expression may depend on, by the spaces of its symbols.
-PARAMETERS = frozenset({"p"})
-TIME = PARAMETERS | {"t"}
-POSITION = TIME | {"q"}
-PLACES = TIME | {"u"}  # of markers that forces act on
-ANY = frozenset({"t", "u", "ud", "p", "q", "v", "a", "lam", "x", "xd"})
-_WORDS = {"p": "parameters", "t": "time", "q": "positions", "u": "inputs", "v": "velocities", "a": "accelerations"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +100,9 @@ class SymbolicModel:
     def signal(self, name: str) -> Signal:
         """The signal of that name; ModelError with the nearest one if there is none."""
         if name not in self.signals:
-            raise ModelError(f"model '{self.description.name}' has no signal {name!r}{did_you_mean(name, self.signals)}")
+            raise ModelError(
+                f"model '{self.description.name}' has no signal {name!r}{did_you_mean(name, self.signals)}"
+            )
         return self.signals[name]
 
     def rate(self, node: Node) -> Node:
@@ -139,37 +135,34 @@ class _Builder:
 
     def __init__(self, description: Description) -> None:
         self.d = description
-        self.graph = Graph()
-        self.time = self.graph.symbol("t", "time")
-        self.problems: list[str] = []
-        self.nodes: dict[str, Node] = {"time": self.time}  # what expressions may say
+        self.names = Names()
+        self.graph = self.names.graph
+        self.problems = self.names.problems
         self.signals: dict[str, Signal] = {}
         self.frames: dict[str, Frame] = {}  # of named markers
         self.ends: list[Frame] = []  # of joints and forces
-        self.pending: dict[str, Callable[[], None]] = {}  # sections that define a name when first asked for it
-        self.defining: list[str] = []  # names whose definition is under way
-        self.undefined: set[str] = set()  # names whose definition failed: their users need not be reported too
         self.coordinates: list[Coordinate] = []
         self.constraints: list[Constraint] = []
         self.forces: list[ForceTerm] = []
 
     def build(self) -> SymbolicModel:
         d, zero = self.d, self.graph.zero
-        self._add(Signal(name="time", unit="s", node=self.time, causality="independent", text="simulation time"))
+        time = self.graph.symbol("t", "time")
+        self._add(Signal(name="time", unit="s", node=time, causality="independent", text="simulation time"))
         self._parameters()
         self._inputs()
         self._bodies()
         self._coordinates()
-        self._define_pending()  # the start values
+        self.names.settle()  # the start values
         masses = list(self._masses())
         self._markers()
         self._joints()
         self._measures()
         self._constraints()
-        self._define_pending()  # the laws
+        self.names.settle()  # the laws
         matrix = {key: node for text, value in d.mass.items() for key, node in self._mass(text, value)}
-        loads = {n: self._value(f"coordinates.{n}.force", c.force, ANY) for n, c in d.coordinates.items()}
-        gravity = self._point("gravity", d.gravity, PARAMETERS)
+        loads = {n: self.names.value(f"coordinates.{n}.force", c.force, ANY) for n, c in d.coordinates.items()}
+        gravity = self.names.point("gravity", d.gravity, PARAMETERS)
         self._energy(masses, matrix, gravity)
         self._outputs()
         length = self._length()
@@ -183,105 +176,39 @@ class _Builder:
             generalized_forces={n: f for n, f in loads.items() if f is not zero}, mass_matrix=matrix, length=length,
         )  # fmt: skip
 
-    # ---- resolution
-
-    def _add(self, signal: Signal) -> Node:
+    def _add(self, signal: Signal) -> None:
         self.signals[signal.name] = signal
-        self.nodes.setdefault(signal.name, signal.node)
-        return signal.node
-
-    def _resolve(self, name: str) -> Node:
-        if name in self.pending:
-            self._define(name)
-        if name in self.nodes:
-            return self.nodes[name]
-        if name in self.defining:
-            raise ExpressionError(f"{name!r} depends on itself: {' -> '.join([*self.defining, name])}")
-        if name in self.undefined:
-            raise _AlreadyReported(name)
-        raise ExpressionError(f"nothing is called {name!r}{did_you_mean(name, [*self.nodes, *self.pending])}")
-
-    def _define(self, name: str) -> None:
-        """Run the definition of a pending name."""
-        definition = self.pending.pop(name)
-        self.defining.append(name)
-        definition()
-        self.defining.pop()
-
-    def _define_pending(self) -> None:
-        """Each definition when it is first asked for, so that one may use another; here the rest."""
-        while self.pending:
-            self._define(next(iter(self.pending)))
-
-    def _value(self, path: str, value: float | str, allowed: frozenset[str]) -> Node:
-        """The node of a number or expression; zero (and a finding) where it cannot be resolved."""
-        if not isinstance(value, str):
-            return self.graph.const(value)
-        try:
-            node = build(parse(value), self.graph, self._resolve)
-            self._check_spaces(node, value, allowed)
-            return node
-        except _AlreadyReported:
-            return self.graph.zero
-        except ExpressionError as error:
-            self.problems.append(f"{path}: {error}")
-            return self.graph.zero
-
-    def _check_spaces(self, node: Node, text: str, allowed: frozenset[str]) -> None:
-        for symbol in sorted(node.support, key=lambda s: s.index):
-            space, name = symbol.value
-            if space not in allowed:
-                words = ", ".join(word for key, word in _WORDS.items() if key in allowed)
-                raise ExpressionError(f"may depend on {words} only, found {name!r}", text, max(text.find(name), 0))
-
-    def _point(self, path: str, point: Any, allowed: frozenset[str]) -> tuple[Node, Node]:
-        return self._value(f"{path}[0]", point[0], allowed), self._value(f"{path}[1]", point[1], allowed)
-
-    def _resolver(self, path: str, allowed: frozenset[str]) -> Callable[[Any], Any]:
-        def resolve(value: Any) -> Any:
-            return self._point(path, value, allowed) if isinstance(value, tuple) else self._value(path, value, allowed)
-
-        return resolve
+        self.names.define(signal.name, signal.node)
 
     # ---- parameters and inputs
 
     def _parameters(self) -> None:
         for name in self.d.parameters:
-            self.pending[name] = lambda name=name: self._parameter(name)  # type: ignore[misc]
-        self._define_pending()
+            self.names.postpone(name, partial(self._parameter, name))
+        self.names.settle()
 
     def _parameter(self, name: str) -> None:
         p = self.d.parameters[name]
-        common: dict[str, Any] = {"name": name, "unit": p.unit, "minimum": p.min, "maximum": p.max, "text": p.text}
-        if isinstance(p.value, str):
-            before = len(self.problems)
-            self.undefined.add(name)
-            node = self._value(f"parameters.{name}.value", p.value, PARAMETERS)
-            if len(self.problems) == before:
-                self.undefined.discard(name)
-                constant = not node.support
-                common |= {"causality": "parameter" if constant else "calculatedParameter", "variability": "fixed"}
-                if constant:
-                    self._settable(node, **common)
-                else:
-                    self._add(Signal(node=node, **common))
-            return
-        variability = "tunable" if p.tunable else "fixed"
-        self._settable(self.graph.const(p.value), **(common | {"causality": "parameter", "variability": variability}))
+        value = self.names.value(f"parameters.{name}.value", p.value, PARAMETERS)
+        common: dict[str, Any] = {"unit": p.unit, "minimum": p.min, "maximum": p.max, "text": p.text}
+        if value.support:
+            self._add(Signal(name=name, node=value, causality="calculatedParameter", variability="fixed", **common))
+        else:
+            self._settable(value, name=name, variability="tunable" if p.tunable else "fixed", **common)
 
     def _settable(self, value: Node, *, name: str, **properties: Any) -> None:
         """A parameter that an instance may change."""
-        start = float(evaluate([value], {})[0])
-        self._add(Signal(name=name, node=self.graph.symbol("p", name), start=start, **properties))
+        start, node = float(evaluate([value], {})[0]), self.graph.symbol("p", name)
+        self._add(Signal(name=name, node=node, causality="parameter", start=start, **properties))
 
     def _start(self, name: str, value: float | str, unit_: str, path: str) -> None:
         """A start value: a parameter of its own, or computed from parameters."""
-        node = self._value(path, value, PARAMETERS)
-        properties = {"unit": unit_, "variability": "fixed", "text": f"start value of {name}"}
+        node = self.names.value(path, value, PARAMETERS)
+        properties: dict[str, Any] = {"unit": unit_, "variability": "fixed", "text": f"start value of {name}"}
         if node.support:
             self._add(Signal(name=f"{name}.start", node=node, causality="calculatedParameter", **properties))
         else:
-            self._settable(node, name=f"{name}.start", causality="parameter", **properties)
+            self._settable(node, name=f"{name}.start", **properties)
 
     def _inputs(self) -> None:
         for name, i in self.d.inputs.items():
@@ -294,41 +221,48 @@ class _Builder:
     def _masses(self) -> Iterator[tuple[str, Node, Node]]:
         for name, b in self.d.bodies.items():
             path = f"bodies.{name}"
-            yield name, self._value(f"{path}.mass", b.mass, PARAMETERS), self._value(f"{path}.inertia", b.inertia, PARAMETERS)
+            yield (
+                name,
+                self.names.value(f"{path}.mass", b.mass, PARAMETERS),
+                self.names.value(f"{path}.inertia", b.inertia, PARAMETERS),
+            )
 
     def _bodies(self) -> None:
         for name, b in self.d.bodies.items():
-            starts = (*b.position, b.angle), (*b.velocity, b.omega)
             for k, (q, v, a, u) in enumerate(_PLANAR):
-                self._coordinate(f"{name}.{q}", f"{name}.{v}", f"{name}.{a}", u, starts[0][k], starts[1][k], f"body '{name}' {q}",
-                                 f"bodies.{name}.{_PLACE[k]}", name)  # fmt: skip
+                label = f"body '{name}' {q}"
+                c = Coordinate(name=f"{name}.{q}", rate=f"{name}.{v}", label=label, node=name, unit=u)
+                position, velocity = (*b.position, b.angle)[k], (*b.velocity, b.omega)[k]
+                self._coordinate(c, f"{name}.{a}", position, velocity, f"bodies.{name}")
 
     def _coordinates(self) -> None:
-        for name, c in self.d.coordinates.items():
-            self._coordinate(name, f"der({name})", f"der({name},2)", c.unit, c.start, c.velocity, f"coordinate '{name}'",
-                             f"coordinates.{name}.start", name)  # fmt: skip
+        for name, given in self.d.coordinates.items():
+            c = Coordinate(name=name, rate=f"der({name})", label=f"coordinate '{name}'", node=name, unit=given.unit)
+            self._coordinate(c, f"der({name},2)", given.start, given.velocity, f"coordinates.{name}")
 
-    def _coordinate(self, q: str, v: str, a: str, unit_: str, start: float | str, velocity: float | str, label: str,
-                    path: str, node: str) -> None:  # fmt: skip
-        speed = differentiated(unit_)
-        self._add(Signal(name=q, unit=unit_, node=self.graph.symbol("q", q)))
-        self._add(Signal(name=v, unit=speed, node=self.graph.symbol("v", q)))
-        self._add(Signal(name=a, unit=differentiated(speed), node=self.graph.symbol("a", q)))
-        self.coordinates.append(Coordinate(name=q, rate=v, label=label, node=node, unit=unit_))
-        self.pending[f"{q}.start"] = lambda: self._start(q, start, unit_, path)
-        self.pending[f"{v}.start"] = lambda: self._start(v, velocity, speed, path)
+    def _coordinate(
+        self, c: Coordinate, acceleration: str, position: float | str, velocity: float | str, path: str
+    ) -> None:
+        speed = differentiated(c.unit)
+        for name, space, u in ((c.name, "q", c.unit), (c.rate, "v", speed), (acceleration, "a", differentiated(speed))):
+            self._add(Signal(name=name, unit=u, node=self.graph.symbol(space, c.name)))
+        self.coordinates.append(c)
+        for name, value, u in ((c.name, position, c.unit), (c.rate, velocity, speed)):
+            self.names.postpone(f"{name}.start", partial(self._start, name, value, u, f"{path}: start of {name}"))
 
     def _pose(self, body: str) -> tuple[Node, Node, Node]:
         if body == GROUND:
             return self.graph.zero, self.graph.zero, self.graph.zero
-        return self.nodes[f"{body}.x"], self.nodes[f"{body}.y"], self.nodes[f"{body}.phi"]
+        return self.names.nodes[f"{body}.x"], self.names.nodes[f"{body}.y"], self.names.nodes[f"{body}.phi"]
 
     def _frame(self, path: str, end: Marker | str, allowed: frozenset[str]) -> Frame:
         if isinstance(end, str) and end in self.frames:
             return self.frames[end]
         marker = self.d.marker(end)
-        at = self._point(f"{path}.at", marker.at, allowed)
-        return on_body(marker.body, self._pose(marker.body), at, self._value(f"{path}.angle", marker.angle, allowed))
+        at = self.names.point(f"{path}.at", marker.at, allowed)
+        return on_body(
+            marker.body, self._pose(marker.body), at, self.names.value(f"{path}.angle", marker.angle, allowed)
+        )
 
     def _both_ends(self, path: str, element: Joint | Force, allowed: frozenset[str]) -> tuple[Frame, Frame]:
         i, j = (self._frame(f"{path}.{end}", getattr(element, end), allowed) for end in ("i", "j"))
@@ -354,7 +288,7 @@ class _Builder:
                 raise ModelError(f"joints.{name}: type '{joint.type_name}' cannot be used in planar models")
             path = f"joints.{name}"
             i, j = self._both_ends(path, joint, TIME)
-            resolve = self._resolver(path, TIME)
+            resolve = self.names.resolver(path, TIME)
             primitives = joint.primitives(i, j, resolve)
             for key, measure in joint.free(i, j, resolve).items():
                 self._measure(f"{name}.{key}", measure)
@@ -365,12 +299,16 @@ class _Builder:
         rate = self._rate(measure.value)
         self._add(Signal(name=f"{name}_rate", unit=differentiated(measure.unit), node=rate, text=f"rate of {name}"))
 
-    def _hold(self, name: str, label: str, primitives: tuple[Primitive, ...], ends: tuple[str, str] | None = None) -> None:
+    def _hold(
+        self, name: str, label: str, primitives: tuple[Primitive, ...], ends: tuple[str, str] | None = None
+    ) -> None:
         """Constraint rows and their reactions: the force on j is -lambda dPhi/d(position of j), here -lambda."""
         for row in (row for primitive in primitives for row in primitive.rows):
             reaction = -self.graph.symbol("lam", f"{label} ({row.direction})")
             u = "N" if row.unit == "m" else "N.m"
-            self._add(Signal(name=f"{name}.reaction.{row.reaction}", unit=u, node=reaction, text=f"{label} acts on its end j"))
+            self._add(
+                Signal(name=f"{name}.reaction.{row.reaction}", unit=u, node=reaction, text=f"{label} acts on its end j")
+            )
         self.constraints.append(Constraint(label=label, name=name, primitives=primitives, ends=ends))
 
     def _measures(self) -> None:
@@ -381,27 +319,34 @@ class _Builder:
             i, j = self._both_ends(f"forces.{name}", force, PLACES)
             measure = force.measure(i, j)
             self._measure(f"{name}.{'length' if measure.unit == 'm' else 'angle'}", measure)
-            define = lambda name=name, force=force, i=i, j=j, m=measure: self._force(name, force, i, j, m)  # noqa: E731
-            self.pending[_force_signal(name, measure)] = define
+            self.names.postpone(_force_signal(name, measure), partial(self._force, name, force, i, j, measure))
 
     def _force(self, name: str, force: ForceElement, i: Frame, j: Frame, measure: Measure) -> None:
-        load = force.load(i, j, self._resolver(f"forces.{name}", ANY), self._rate)
+        load = force.load(i, j, self.names.resolver(f"forces.{name}", ANY), self._rate)
         law, u = load.spring + load.actuator, "N" if measure.unit == "m" else "N.m"
         signal = _force_signal(name, measure)
-        self._add(Signal(name=signal, unit=u, node=law, text=f"force '{name}', positive towards a larger {measure.unit}"))
+        self._add(
+            Signal(name=signal, unit=u, node=law, text=f"force '{name}', positive towards a larger {measure.unit}")
+        )
         self._add(Signal(name=f"{name}.energy", unit="J", node=load.energy, text="stored in the spring"))
-        self._add(Signal(name=f"{name}.power", unit="W", node=law * self._rate(measure.value), text="given to the bodies"))
+        self._add(
+            Signal(name=f"{name}.power", unit="W", node=law * self._rate(measure.value), text="given to the bodies")
+        )
         self.forces.append(ForceTerm(name=name, measure=measure, load=load, ends=(i, j)))
 
     def _constraints(self) -> None:
         for name, m in self.d.motions.items():
-            of = self._value(f"motions.{name}.of", m.of, POSITION)
-            value = of - self._value(f"motions.{name}.value", m.value, TIME)
+            of = self.names.value(f"motions.{name}.of", m.of, POSITION)
+            value = of - self.names.value(f"motions.{name}.value", m.value, TIME)
             u = m.unit or self._unit_of(m.of)
             kind = "rad" if u == "rad" else "m"
-            self._hold(name, f"motion '{name}'", (Primitive(rows=(Row(direction="drive", value=value, unit=kind, reaction="force"),)),))
+            self._hold(
+                name,
+                f"motion '{name}'",
+                (Primitive(rows=(Row(direction="drive", value=value, unit=kind, reaction="force"),)),),
+            )
         for name, c in self.d.constraints.items():
-            value = self._value(f"constraints.{name}", c.value, POSITION)
+            value = self.names.value(f"constraints.{name}", c.value, POSITION)
             if not any(s.value[0] == "q" for s in value.support) and not self.problems:
                 self.problems.append(f"constraints.{name}: holds no coordinate; name at least one in the expression")
             kind = "rad" if c.unit == "rad" else "m"
@@ -414,13 +359,15 @@ class _Builder:
 
     def _mass(self, key: str, value: float | str) -> Iterator[tuple[tuple[str, str], Node]]:
         names = key.split(",")
-        node = self._value(f"mass.{key}", value, PARAMETERS | {"q"})
+        node = self.names.value(f"mass.{key}", value, PARAMETERS | {"q"})
         yield (names[0], names[-1]), node
 
     # ---- the whole
 
-    def _energy(self, masses: list[tuple[str, Node, Node]], matrix: dict[tuple[str, str], Node], gravity: tuple[Node, Node]) -> None:
-        g, n = self.graph, self.nodes
+    def _energy(
+        self, masses: list[tuple[str, Node, Node]], matrix: dict[tuple[str, str], Node], gravity: tuple[Node, Node]
+    ) -> None:
+        g, n = self.graph, self.names.nodes
         kinetic, potential = [], [f.load.energy for f in self.forces]
         for body, m, inertia in masses:
             vx, vy, w = n[f"{body}.vx"], n[f"{body}.vy"], n[f"{body}.omega"]
@@ -434,14 +381,14 @@ class _Builder:
 
     def _outputs(self) -> None:
         for name, o in self.d.outputs.items():
-            node = self._value(f"outputs.{name}", o.value, ANY)
+            node = self.names.value(f"outputs.{name}", o.value, ANY)
             u = o.unit if o.unit is not None else self._unit_of(str(o.value))
             self._add(Signal(name=name, unit=unit(u).text, node=node, causality="output", text=o.text))
 
     def _length(self) -> Node:
         """The model's length scale (T5.7): given, or the longest arm of a marker, or the start positions, or 1 m."""
         if self.d.length is not None:
-            return self._value("length", self.d.length, PARAMETERS)
+            return self.names.value("length", self.d.length, PARAMETERS)
         longest = self.graph.zero
         for frame in self.ends:
             if frame.body != GROUND and all(s.value[0] == "p" for s in frame.sx.support | frame.sy.support):
@@ -449,14 +396,10 @@ class _Builder:
         farthest = self.graph.zero
         for c in self.coordinates[: 3 * len(self.d.bodies)]:
             if c.unit == "m":
-                start = self.nodes[f"{c.name}.start"]
+                start = self.names.nodes[f"{c.name}.start"]
                 farthest = maximum(farthest, start * start)
         size = select(longest, longest, farthest)
         return sqrt(select(size, size, 1.0 + 0.0 * size))
-
-
-class _AlreadyReported(ExpressionError):
-    """The name's own definition has been reported."""
 
 
 def _force_signal(name: str, measure: Measure) -> str:
@@ -464,4 +407,3 @@ def _force_signal(name: str, measure: Measure) -> str:
 
 
 _PLANAR = (("x", "vx", "ax", "m"), ("y", "vy", "ay", "m"), ("phi", "omega", "alpha", "rad"))
-_PLACE = ("position[0]", "position[1]", "angle")

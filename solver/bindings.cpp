@@ -41,21 +41,25 @@ class Simulation {
 public:
     Simulation(std::shared_ptr<System> system, const std::string& scheme, const std::vector<double>& options,
                const DriverOptions& driver)
-        : system_(std::move(system)), instance(*system_), driver(instance, make_scheme(scheme, *system_, options), driver) {}
+        : system_(std::move(system)),
+          instance(*system_),
+          driver(instance, make_scheme(scheme, *system_, options), driver) {}
 
     std::shared_ptr<System> system_;
     Instance instance;
     Driver driver;
 };
 
-Point point_at(Instance& i, double t, const Input& q, const Input& v, const Input& a, const Input& lambda, const Input& x,
-               const Input& xdot) {
+Point point_at(Instance& i, double t, const Input& q, const Input& v, const Input& a, const Input& lambda,
+               const Input& x, const Input& xdot) {
     const System& s = i.system;
     const auto check = [](const Input& given, int wanted, const char* name) {
         if (static_cast<int>(given.shape(0)) != wanted)
-            throw ModelError(std::string(name) + " has " + std::to_string(given.shape(0)) + " components, the model has " + std::to_string(wanted));
+            throw ModelError(std::string(name) + " has " + std::to_string(given.shape(0)) +
+                             " components, the model has " + std::to_string(wanted));
     };
-    check(q, s.nv, "q"), check(v, s.nv, "v"), check(a, s.nv, "a"), check(lambda, s.nc, "lam"), check(x, s.nx, "x"), check(xdot, s.nx, "xdot");
+    check(q, s.nv, "q"), check(v, s.nv, "v"), check(a, s.nv, "a"), check(lambda, s.nc, "lam"), check(x, s.nx, "x"),
+        check(xdot, s.nx, "xdot");
     return i.point(t, q.data(), v.data(), a.data(), lambda.data(), x.data(), xdot.data());
 }
 
@@ -64,7 +68,8 @@ nb::dict statistics(const Simulation& m) {
     nb::dict d;
     d["steps"] = s.steps, d["rejected"] = s.rejected, d["iterations"] = s.iterations, d["residuals"] = s.residuals;
     d["jacobians"] = s.jacobians, d["factorisations"] = s.factorisations, d["pivoting_fallbacks"] = s.fallbacks;
-    d["constraint_checks"] = s.constraint_checks, d["extra_iterations"] = s.extra_iterations, d["restarts"] = s.restarts;
+    d["constraint_checks"] = s.constraint_checks, d["extra_iterations"] = s.extra_iterations,
+    d["restarts"] = s.restarts;
     d["worst_position_violation"] = s.worst_position_violation;
     d["worst_velocity_violation"] = m.instance.worst_velocity_violation;
     return d;
@@ -87,119 +92,153 @@ NB_MODULE(_solver, m) {
     nb::exception<StepFailed>(m, "NativeStepFailed", PyExc_RuntimeError);
 
     nb::class_<System>(m, "System")
-        .def("__init__", [](System* self, nb::bytes blob) { new (self) System(static_cast<const unsigned char*>(blob.data()), blob.size()); })
-        .def_ro("nv", &System::nv).def_ro("nc", &System::nc).def_ro("nx", &System::nx).def_ro("nu", &System::nu).def_ro("np", &System::np)
+        .def("__init__",
+             [](System* self, nb::bytes blob) {
+                 new (self) System(static_cast<const unsigned char*>(blob.data()), blob.size());
+             })
+        .def_ro("nv", &System::nv)
+        .def_ro("nc", &System::nc)
+        .def_ro("nx", &System::nx)
+        .def_ro("nu", &System::nu)
+        .def_ro("np", &System::np)
         .def_prop_ro("n", &System::n)
         .def_ro("labels", &System::labels)
-        .def_prop_ro("rows", [](const System& s) { return own(places(s.pattern, true)); }, owned)
-        .def_prop_ro("cols", [](const System& s) { return own(places(s.pattern, false)); }, owned)
+        .def_prop_ro(
+            "rows", [](const System& s) { return own(places(s.pattern, true)); }, owned)
+        .def_prop_ro(
+            "cols", [](const System& s) { return own(places(s.pattern, false)); }, owned)
         .def_prop_ro("refactor_cost", &System::refactor_cost)
-        .def_prop_ro("elimination_operations", [](const System& s) { return s.elimination(s.preferred_order()).operations(); })
+        .def_prop_ro("elimination_operations",
+                     [](const System& s) { return s.elimination(s.preferred_order()).operations(); })
         .def_prop_ro("elimination_values", [](const System& s) { return s.elimination(s.preferred_order()).values(); });
 
     nb::class_<State>(m, "State")
         .def_ro("t", &State::t)
         .def_ro("h", &State::h)
-        .def_prop_ro("q", [](const State& s) { return copy(s.q); }, owned)
-        .def_prop_ro("v", [](const State& s) { return copy(s.v); }, owned)
-        .def_prop_ro("a", [](const State& s) { return copy(s.a); }, owned)
-        .def_prop_ro("lam", [](const State& s) { return copy(s.lambda); }, owned)
-        .def_prop_ro("x", [](const State& s) { return copy(s.x); }, owned)
+        .def_prop_ro(
+            "q", [](const State& s) { return copy(s.q); }, owned)
+        .def_prop_ro(
+            "v", [](const State& s) { return copy(s.v); }, owned)
+        .def_prop_ro(
+            "a", [](const State& s) { return copy(s.a); }, owned)
+        .def_prop_ro(
+            "lam", [](const State& s) { return copy(s.lambda); }, owned)
+        .def_prop_ro(
+            "x", [](const State& s) { return copy(s.x); }, owned)
         .def("__copy__", [](const State& s) { return State(s); });
 
     nb::class_<Simulation>(m, "Simulation")
-        .def("__init__",
-             [](Simulation* self, std::shared_ptr<System> system, const std::string& scheme, const std::vector<double>& options,
-                double tolerance, double step, double first_step, double largest_step, double smallest_step) {
-                 new (self) Simulation(std::move(system), scheme, options, {tolerance, step, first_step, largest_step, smallest_step});
-             },
-             "system"_a, "scheme"_a, "options"_a, "tolerance"_a, "step"_a, "first_step"_a, "largest_step"_a, "smallest_step"_a)
+        .def(
+            "__init__",
+            [](Simulation* self, std::shared_ptr<System> system, const std::string& scheme,
+               const std::vector<double>& options, double tolerance, double step, double first_step,
+               double largest_step, double smallest_step) {
+                new (self) Simulation(std::move(system), scheme, options,
+                                      {tolerance, step, first_step, largest_step, smallest_step});
+            },
+            "system"_a, "scheme"_a, "options"_a, "tolerance"_a, "step"_a, "first_step"_a, "largest_step"_a,
+            "smallest_step"_a)
         .def("set_parameter", [](Simulation& s, int k, double value) { s.instance.set_parameter(k, value); })
         .def("change_parameter", [](Simulation& s, int k, double value) { s.driver.change_parameter(k, value); })
-        .def("start",
-             [](Simulation& s, bool correct, std::vector<int> keep_q, std::vector<int> keep_v) {
-                 StartOptions o{correct, {}, {}};
-                 const auto mark = [&](std::vector<char>& to, const std::vector<int>& which) {
-                     if (which.empty()) return;
-                     to.assign(s.system_->nv, 0);
-                     for (int k : which) to.at(k) = 1;
-                 };
-                 mark(o.keep_q, keep_q), mark(o.keep_v, keep_v);
-                 nb::gil_scoped_release release;
-                 s.instance.start(o);
-                 s.driver.start();
-                 s.instance.report();
-             },
-             "correct"_a = false, "keep_q"_a = std::vector<int>{}, "keep_v"_a = std::vector<int>{})
+        .def(
+            "start",
+            [](Simulation& s, bool correct, std::vector<int> keep_q, std::vector<int> keep_v) {
+                StartOptions o{correct, {}, {}};
+                const auto mark = [&](std::vector<char>& to, const std::vector<int>& which) {
+                    if (which.empty()) return;
+                    to.assign(s.system_->nv, 0);
+                    for (int k : which) to.at(k) = 1;
+                };
+                mark(o.keep_q, keep_q), mark(o.keep_v, keep_v);
+                nb::gil_scoped_release release;
+                s.instance.start(o);
+                s.driver.start();
+                s.instance.report();
+            },
+            "correct"_a = false, "keep_q"_a = std::vector<int>{}, "keep_v"_a = std::vector<int>{})
         .def("set_input", [](Simulation& s, int k, double value, double slope) { s.driver.set_input(k, value, slope); })
-        .def("advance",
-             [](Simulation& s, double t, long limit) {
-                 bool arrived = false;
-                 {
-                     nb::gil_scoped_release release;
-                     arrived = s.driver.advance(t, interrupted, nullptr, limit);
-                 }
-                 if (PyErr_Occurred()) throw nb::python_error();  // the KeyboardInterrupt that `interrupted` found
-                 return arrived;
-             },
-             "t"_a, "limit"_a = 0)
-        .def("report", [](Simulation& s) {
-            nb::gil_scoped_release release;
-            s.instance.report();
-        })
-        .def("signals", [](Simulation& s) {
-            std::vector<double> out(s.system_->signal_count());
-            s.instance.signals(out.data());
-            return own(std::move(out));
-        })
+        .def(
+            "advance",
+            [](Simulation& s, double t, long limit) {
+                bool arrived = false;
+                {
+                    nb::gil_scoped_release release;
+                    arrived = s.driver.advance(t, interrupted, nullptr, limit);
+                }
+                if (PyErr_Occurred()) throw nb::python_error();  // the KeyboardInterrupt that `interrupted` found
+                return arrived;
+            },
+            "t"_a, "limit"_a = 0)
+        .def("report",
+             [](Simulation& s) {
+                 nb::gil_scoped_release release;
+                 s.instance.report();
+             })
+        .def("signals",
+             [](Simulation& s) {
+                 std::vector<double> out(s.system_->signal_count());
+                 s.instance.signals(out.data());
+                 return own(std::move(out));
+             })
         .def("save", [](const Simulation& s) { return State(s.instance.state); })
-        .def("restore", [](Simulation& s, const State& state) {
-            nb::gil_scoped_release release;
-            s.instance.restore(state);
-        })
+        .def("restore",
+             [](Simulation& s, const State& state) {
+                 nb::gil_scoped_release release;
+                 s.instance.restore(state);
+             })
         .def_prop_ro("time", [](const Simulation& s) { return s.instance.state.t; })
         .def_prop_ro("length", [](const Simulation& s) { return s.instance.length(); })
         .def_prop_ro("statistics", &statistics)
-        .def_prop_ro("v", [](const Simulation& s) { return copy(s.instance.v); }, owned, "reported velocities, on G v = -Phi_t")
-        .def_prop_ro("a", [](const Simulation& s) { return copy(s.instance.a); }, owned, "reported accelerations, index 1")
-        .def_prop_ro("lam", [](const Simulation& s) { return copy(s.instance.lambda); }, owned, "reported multipliers, index 1")
+        .def_prop_ro(
+            "v", [](const Simulation& s) { return copy(s.instance.v); }, owned, "reported velocities, on G v = -Phi_t")
+        .def_prop_ro(
+            "a", [](const Simulation& s) { return copy(s.instance.a); }, owned, "reported accelerations, index 1")
+        .def_prop_ro(
+            "lam", [](const Simulation& s) { return copy(s.instance.lambda); }, owned, "reported multipliers, index 1")
         // ---- evaluation at any point, for schemes and analyses written in Python
-        .def("residual", [](Simulation& s, double t, Input q, Input v, Input a, Input lam, Input x, Input xdot) {
-            const Point p = point_at(s.instance, t, q, v, a, lam, x, xdot);
-            std::vector<double> r(s.system_->n());
-            s.system_->residual(p, s.instance.work, r.data());
-            return own(std::move(r));
-        })
-        .def("derivative", [](Simulation& s, double t, Input q, Input v, Input a, Input lam, Input x, Input xdot, double ca, double cv,
-                              double cq, double cx) {
-            const Point p = point_at(s.instance, t, q, v, a, lam, x, xdot);
-            std::vector<double> r(s.system_->n());
-            Workspace& w = s.instance.work;
-            s.system_->residual_and_derivative(p, {ca, cv, cq, cx}, w, r.data());
-            std::vector<double> values(w.singles);
-            values.insert(values.end(), w.pairs.begin(), w.pairs.end());
-            values.insert(values.end(), w.pairs.begin(), w.pairs.end());
-            return own(std::move(values));
-        })
-        .def("constraints", [](Simulation& s, double t, Input q) {
-            const std::vector<double> zero(std::max({s.system_->nv, s.system_->nc, s.system_->nx, 1}));
-            const double* z = zero.data();
-            std::vector<double> phi(s.system_->nc);
-            s.system_->constraints(s.instance.point(t, q.data(), z, z, z, z, z), s.instance.work, phi.data());
-            return own(std::move(phi));
-        })
-        .def("rates", [](Simulation& s, double t, Input q, Input v) {
-            const std::vector<double> zero(std::max({s.system_->nv, s.system_->nc, s.system_->nx, 1}));
-            const double* z = zero.data();
-            std::vector<double> velocity(s.system_->nc), gamma(s.system_->nc);
-            s.system_->rates(s.instance.point(t, q.data(), v.data(), z, z, z, z), s.instance.work, velocity.data(), gamma.data());
-            return nb::make_tuple(own(std::move(velocity)), own(std::move(gamma)));
-        })
-        // seconds for one factorisation and one solve at the state: the elimination program, then Eigen SparseLU (benchmarks)
-        .def("factorisation_times", [](Simulation& s, int repeats) {
-            const Yardstick y = compare_factorisations(s.instance, repeats);
-            return nb::make_tuple(y.factorise, y.solve, y.sparse_factorise, y.sparse_solve);
-        })
+        .def("residual",
+             [](Simulation& s, double t, Input q, Input v, Input a, Input lam, Input x, Input xdot) {
+                 const Point p = point_at(s.instance, t, q, v, a, lam, x, xdot);
+                 std::vector<double> r(s.system_->n());
+                 s.system_->residual(p, s.instance.work, r.data());
+                 return own(std::move(r));
+             })
+        .def("derivative",
+             [](Simulation& s, double t, Input q, Input v, Input a, Input lam, Input x, Input xdot, double ca,
+                double cv, double cq, double cx) {
+                 const Point p = point_at(s.instance, t, q, v, a, lam, x, xdot);
+                 std::vector<double> r(s.system_->n());
+                 Workspace& w = s.instance.work;
+                 s.system_->residual_and_derivative(p, {ca, cv, cq, cx}, w, r.data());
+                 std::vector<double> values(w.singles);
+                 values.insert(values.end(), w.pairs.begin(), w.pairs.end());
+                 values.insert(values.end(), w.pairs.begin(), w.pairs.end());
+                 return own(std::move(values));
+             })
+        .def("constraints",
+             [](Simulation& s, double t, Input q) {
+                 const std::vector<double> zero(std::max({s.system_->nv, s.system_->nc, s.system_->nx, 1}));
+                 const double* z = zero.data();
+                 std::vector<double> phi(s.system_->nc);
+                 s.system_->constraints(s.instance.point(t, q.data(), z, z, z, z, z), s.instance.work, phi.data());
+                 return own(std::move(phi));
+             })
+        .def("rates",
+             [](Simulation& s, double t, Input q, Input v) {
+                 const std::vector<double> zero(std::max({s.system_->nv, s.system_->nc, s.system_->nx, 1}));
+                 const double* z = zero.data();
+                 std::vector<double> velocity(s.system_->nc), gamma(s.system_->nc);
+                 s.system_->rates(s.instance.point(t, q.data(), v.data(), z, z, z, z), s.instance.work, velocity.data(),
+                                  gamma.data());
+                 return nb::make_tuple(own(std::move(velocity)), own(std::move(gamma)));
+             })
+        // seconds for one factorisation and one solve at the state: the elimination program, then Eigen SparseLU
+        // (benchmarks)
+        .def("factorisation_times",
+             [](Simulation& s, int repeats) {
+                 const Yardstick y = compare_factorisations(s.instance, repeats);
+                 return nb::make_tuple(y.factorise, y.solve, y.sparse_factorise, y.sparse_solve);
+             })
         // the elimination program against an independent solver: solves with the matrix at the state
         .def("solve", [](Simulation& s, Input rhs, double ca, double cv, double cq, double cx) {
             Instance& i = s.instance;

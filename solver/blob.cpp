@@ -50,14 +50,16 @@ Blob::Blob(const unsigned char* data, std::size_t size) {
     if (found != version)
         damaged("written in format " + std::to_string(found) + ", this solver reads format " + std::to_string(version));
     if (read<std::uint64_t>(data + 16) != size) damaged("length does not match (file cut short or extended)");
-    if (read<std::uint32_t>(data + 24) != crc32(data + header_size, size - header_size)) damaged("checksum does not match");
+    if (read<std::uint32_t>(data + 24) != crc32(data + header_size, size - header_size))
+        damaged("checksum does not match");
 
     std::size_t at = header_size;
     for (auto left = read<std::uint32_t>(data + 12); left > 0; --left) {
         if (size - at < section_header_size) damaged("a section is cut short");
         const char* raw = reinterpret_cast<const char*>(data + at);
         const std::string name = printable({raw, strnlen(raw, 16)});
-        Section s{read<std::uint32_t>(data + at + 16), read<std::uint64_t>(data + at + 24), data + at + section_header_size};
+        Section s{read<std::uint32_t>(data + at + 16), read<std::uint64_t>(data + at + 24),
+                  data + at + section_header_size};
         at += section_header_size;
         if (s.kind > 2) damaged("section '" + name + "' has unknown kind " + std::to_string(s.kind));
         if (s.count > (size - at) / element_size[s.kind]) damaged("section '" + name + "' is longer than the file");

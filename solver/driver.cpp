@@ -8,10 +8,10 @@ namespace mbd {
 namespace {
 
 constexpr int poll_interval = 256;
-constexpr double safety = 0.9;                  // [Negrut05] eq. 37b
+constexpr double safety = 0.9;  // [Negrut05] eq. 37b
 constexpr double least_factor = 0.2, greatest_factor = 5.0;
-constexpr double held_factor = 1.35;            // a smaller growth is not worth a new matrix
-constexpr double failure_factor = 0.25;         // after a corrector that failed
+constexpr double held_factor = 1.35;     // a smaller growth is not worth a new matrix
+constexpr double failure_factor = 0.25;  // after a corrector that failed
 
 std::string number(double x) {
     char text[32];
@@ -21,12 +21,18 @@ std::string number(double x) {
 
 const char* reason(Status status) {
     switch (status) {
-        case Status::slow: return "Newton's iteration did not converge";
-        case Status::diverged: return "Newton's iteration diverged";
-        case Status::constraint: return "the constraints could not be closed";
-        case Status::not_finite: return "a force or constraint is not finite";
-        case Status::singular: return "the iteration matrix is singular";
-        case Status::done: break;
+        case Status::slow:
+            return "Newton's iteration did not converge";
+        case Status::diverged:
+            return "Newton's iteration diverged";
+        case Status::constraint:
+            return "the constraints could not be closed";
+        case Status::not_finite:
+            return "a force or constraint is not finite";
+        case Status::singular:
+            return "the iteration matrix is singular";
+        case Status::done:
+            break;
     }
     return "the local error stayed above the tolerance";
 }
@@ -49,7 +55,8 @@ void Driver::restart() {
 
 void Driver::set_input(int index, double value, double slope) {
     State& s = instance_.state;
-    if (index < 0 || index >= instance_.system.nu) throw ModelError("input number " + std::to_string(index) + " is not in the model");
+    if (index < 0 || index >= instance_.system.nu)
+        throw ModelError("input number " + std::to_string(index) + " is not in the model");
     if (!std::isfinite(value) || !std::isfinite(slope)) throw ModelError("an input must be a finite number");
     for (int k = 0; k < instance_.system.nu && s.t != s.t_input; ++k) s.u[k] += s.udot[k] * (s.t - s.t_input);
     s.t_input = s.t;
@@ -94,7 +101,8 @@ void Driver::fixed_steps(double t, Poll poll, void* context, bool& stopped) {
     const double begin = s.t, remaining = t - begin;
     if (remaining <= 0) return;
     const double wanted = std::ceil(remaining / options_.step * (1 - 1e-9));
-    if (!(wanted < 9e15)) throw ModelError("the fixed step of " + number(options_.step) + " s is too small for this interval");
+    if (!(wanted < 9e15))
+        throw ModelError("the fixed step of " + number(options_.step) + " s is too small for this interval");
     const long count = std::max(1L, static_cast<long>(wanted));
     const double h = remaining / static_cast<double>(count);
     for (long k = 1; k <= count; ++k) {
@@ -154,9 +162,10 @@ void Driver::controlled_steps(double t, Poll poll, void* context, bool& stopped)
             if (limited()) return;
         } else {
             ++statistics.rejected;
-            const double factor = result.status != Status::done
-                                      ? failure_factor
-                                      : std::clamp(safety * std::pow(result.error, -1.0 / scheme_->error_order()), least_factor, 0.9);
+            const double factor =
+                result.status != Status::done
+                    ? failure_factor
+                    : std::clamp(safety * std::pow(result.error, -1.0 / scheme_->error_order()), least_factor, 0.9);
             s.h = h * factor;
             after_rejection = true;
             if (s.h < std::max(options_.smallest_step, 4 * 2.2e-16 * std::fabs(s.t))) fail(result, s.h);
@@ -170,14 +179,17 @@ void Driver::controlled_steps(double t, Poll poll, void* context, bool& stopped)
 
 void Driver::fail(const StepResult& result, double h) const {
     const Instance& i = instance_;
-    std::string text = std::string(reason(result.status)) + " at t = " + number(i.state.t) + " s with a step of " + number(h) + " s";
+    std::string text =
+        std::string(reason(result.status)) + " at t = " + number(i.state.t) + " s with a step of " + number(h) + " s";
     if (options_.step > 0)
         text += " (fixed)";
     else
         text += " (the smallest allowed is " + number(options_.smallest_step) + " s)";
     if (result.worst_unknown >= 0) text += "; worst: " + i.label(result.worst_unknown);
-    if (result.worst_row >= 0) text += "; joint most open: " + i.label(i.system.nv + result.worst_row) + ", " + number(result.violation);
-    text += options_.step > 0 ? "; use a smaller step or error control" : "; check the forces and the geometry near this time";
+    if (result.worst_row >= 0)
+        text += "; joint most open: " + i.label(i.system.nv + result.worst_row) + ", " + number(result.violation);
+    text += options_.step > 0 ? "; use a smaller step or error control"
+                              : "; check the forces and the geometry near this time";
     throw StepFailed(text);
 }
 

@@ -29,10 +29,10 @@ struct Pattern {
 // What kernels read and write at one evaluation point.
 struct Evaluation {
     const double *q, *v, *a, *lambda, *c;
-    const double* cs;        // cosine and sine of every body's angle
-    double *force, *phi;     // residual rows: M a + G^T lambda - Q, and Phi
-    double ca, cv, cq;       // d a / d unknown, d v / d unknown, d q / d unknown of the running scheme
-    double *single, *pair;   // the derivative stream, null where not wanted
+    const double* cs;       // cosine and sine of every body's angle
+    double *force, *phi;    // residual rows: M a + G^T lambda - Q, and Phi
+    double ca, cv, cq;      // d a / d unknown, d v / d unknown, d q / d unknown of the running scheme
+    double *single, *pair;  // the derivative stream, null where not wanted
 };
 
 // What index-1 needs of the constraint rows: G v and gamma = -(G v)_q v.
@@ -161,17 +161,19 @@ struct InLine {
             out.singles.push_back({j + 2, j + 2});
         }
         if (e.i >= 0 && e.j >= 0)
-            out.singles.insert(out.singles.end(), {{i + 2, j}, {j, i + 2}, {i + 2, j + 1}, {j + 1, i + 2},
-                                                   {i + 2, j + 2}, {j + 2, i + 2}});
+            out.singles.insert(
+                out.singles.end(),
+                {{i + 2, j}, {j, i + 2}, {i + 2, j + 1}, {j + 1, i + 2}, {i + 2, j + 2}, {j + 2, i + 2}});
     }
     template <bool Derivatives>
     static void evaluate(const Element& e, Evaluation& z) {
         const double l = z.lambda[e.row];
-        const Arm Si = arm(z.cs, e.i, z.c + e.at), Sj = arm(z.cs, e.j, z.c + e.at + 2), n = arm(z.cs, e.i, z.c + e.at + 4);
+        const Arm Si = arm(z.cs, e.i, z.c + e.at), Sj = arm(z.cs, e.j, z.c + e.at + 2),
+                  n = arm(z.cs, e.i, z.c + e.at + 4);
         const Arm ri = point(z.q, e.i, Si), rj = point(z.q, e.j, Sj);
         const double dx = rj.x - ri.x, dy = rj.y - ri.y, nd = n.x * dx + n.y * dy;
-        const double gj = n.y * Sj.x - n.x * Sj.y;                          // by phi_j: n . S_j'
-        const double gi = n.x * (dy + Si.y) - n.y * (dx + Si.x);            // by phi_i: n' . d - n . S_i'
+        const double gj = n.y * Sj.x - n.x * Sj.y;                // by phi_j: n . S_j'
+        const double gi = n.x * (dy + Si.y) - n.y * (dx + Si.x);  // by phi_i: n' . d - n . S_i'
         z.phi[e.row] = nd;
         if (e.i >= 0) add(z.force + 3 * e.i, l, -n.x, -n.y, gi);
         if (e.j >= 0) add(z.force + 3 * e.j, l, n.x, n.y, gj);
@@ -180,7 +182,7 @@ struct InLine {
             if (e.i >= 0) {
                 put(z.pair, -n.x, -n.y, gi);
                 *z.single++ = -f * (nd + n.x * Si.x + n.y * Si.y);
-                put(z.single, f * n.y, f * n.y);    // -n' = (n_y, -n_x)
+                put(z.single, f * n.y, f * n.y);  // -n' = (n_y, -n_x)
                 put(z.single, -f * n.x, -f * n.x);
             }
             if (e.j >= 0) {
@@ -201,7 +203,8 @@ struct InLine {
         phi[e.row] = n.x * (rj.x - ri.x) + n.y * (rj.y - ri.y);
     }
     static void rates(const Element& e, Rates& z) {
-        const Arm Si = arm(z.cs, e.i, z.c + e.at), Sj = arm(z.cs, e.j, z.c + e.at + 2), n = arm(z.cs, e.i, z.c + e.at + 4);
+        const Arm Si = arm(z.cs, e.i, z.c + e.at), Sj = arm(z.cs, e.j, z.c + e.at + 2),
+                  n = arm(z.cs, e.i, z.c + e.at + 4);
         const Arm ri = point(z.q, e.i, Si), rj = point(z.q, e.j, Sj);
         const Arm vi = velocity(z.v, e.i, Si), vj = velocity(z.v, e.j, Sj);
         const double wi = e.i < 0 ? 0 : z.v[3 * e.i + 2], wj = e.j < 0 ? 0 : z.v[3 * e.j + 2];
@@ -241,7 +244,8 @@ struct Translational {
         const Arm ri = point(z.q, e.i, Si), rj = point(z.q, e.j, Sj);
         const Arm vi = velocity(z.v, e.i, Si), vj = velocity(z.v, e.j, Sj);
         const double l = std::hypot(rj.x - ri.x, rj.y - ri.y), ux = (rj.x - ri.x) / l, uy = (rj.y - ri.y) / l;
-        const double dx[6] = {-1, 0, Si.y, 1, 0, -Sj.y}, dy[6] = {0, -1, -Si.x, 0, 1, Sj.x};  // d by the six coordinates
+        const double dx[6] = {-1, 0, Si.y, 1, 0, -Sj.y},
+                     dy[6] = {0, -1, -Si.x, 0, 1, Sj.x};  // d by the six coordinates
         const double wx = vj.x - vi.x, wy = vj.y - vi.y;
         const double f = c[4] * (l - c[6]) + c[5] * (ux * wx + uy * wy);
         double g[6];  // length by the coordinates
@@ -264,7 +268,8 @@ struct Translational {
             for (int a = 0; a < 6; ++a)
                 for (int b = 0; b < 6; ++b)
                     if (at(e, a) >= 0 && at(e, b) >= 0)
-                        *z.single++ = z.cq * (f * H[a][b] + g[a] * (c[4] * g[b] + c[5] * Hv[b])) + z.cv * c[5] * g[a] * g[b];
+                        *z.single++ =
+                            z.cq * (f * H[a][b] + g[a] * (c[4] * g[b] + c[5] * Hv[b])) + z.cv * c[5] * g[a] * g[b];
         }
     }
 

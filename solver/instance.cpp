@@ -9,8 +9,8 @@ namespace {
 
 // A start is consistent as written when every joint closes to this fraction of the model's length.
 constexpr double consistent = 1e-6;
-constexpr double closed = 1e-13;   // what the correction aims for
-constexpr double accepted = 1e-10; // and what it must reach
+constexpr double closed = 1e-13;    // what the correction aims for
+constexpr double accepted = 1e-10;  // and what it must reach
 
 std::string number(double x) {
     char text[32];
@@ -21,13 +21,24 @@ std::string number(double x) {
 }  // namespace
 
 Instance::Instance(const System& s)
-    : system(s), work(s.workspace()), constants(s.n_constants), v(s.nv), a(s.nv), lambda(s.nc), xdot(s.nx),
-      unknowns_(s.n()), rows_(s.n()), velocity_rows_(s.nc), gamma_(s.nc), u_(s.nu) {
+    : system(s),
+      work(s.workspace()),
+      constants(s.n_constants),
+      v(s.nv),
+      a(s.nv),
+      lambda(s.nc),
+      xdot(s.nx),
+      unknowns_(s.n()),
+      rows_(s.n()),
+      velocity_rows_(s.nc),
+      gamma_(s.nc),
+      u_(s.nu) {
     state.parameters = s.parameter_defaults;
 }
 
 void Instance::set_parameter(int index, double value) {
-    if (index < 0 || index >= system.np) throw ModelError("parameter number " + std::to_string(index) + " is not in the model");
+    if (index < 0 || index >= system.np)
+        throw ModelError("parameter number " + std::to_string(index) + " is not in the model");
     if (!std::isfinite(value)) throw ModelError("a parameter must be a finite number");
     state.parameters[index] = value;
 }
@@ -37,11 +48,12 @@ const double* Instance::inputs_at(double t) {
     return u_.data();
 }
 
-Point Instance::point(double t, const double* q, const double* vel, const double* acc, const double* lam, const double* x,
-                      const double* xd) {
+Point Instance::point(double t, const double* q, const double* vel, const double* acc, const double* lam,
+                      const double* x, const double* xd) {
     time_ = t;
     Point p;
-    p.at = {&time_, inputs_at(t), state.udot.data(), state.parameters.data(), q, vel, acc, lam, x, xd, constants.data(), nullptr};
+    p.at = {&time_,           inputs_at(t), state.udot.data(), state.parameters.data(), q, vel, acc, lam, x, xd,
+            constants.data(), nullptr};
     return p;
 }
 
@@ -100,19 +112,18 @@ void Instance::update() {
     for (int b = 0; b < system.bodies(); ++b)
         for (int k = 0; k < 2; ++k)
             if (!(constants[system.body_constants() + 2 * b + k] > 0))
-                throw ModelError(label(3 * b).substr(0, label(3 * b).rfind(' ')) + ": " + (k ? "inertia" : "mass") + " must be positive, found " +
-                                 number(constants[system.body_constants() + 2 * b + k]));
+                throw ModelError(label(3 * b).substr(0, label(3 * b).rfind(' ')) + ": " + (k ? "inertia" : "mass") +
+                                 " must be positive, found " + number(constants[system.body_constants() + 2 * b + k]));
     if (!(length() > 0)) throw ModelError("the model's length scale must be positive, found " + number(length()));
 
     row_scale_.resize(system.nc);
     for (int k = 0; k < system.nc; ++k) row_scale_[k] = system.rotational[system.nv + k] ? 1.0 : 1 / length();
-
 }
 
 void Instance::restore(const State& saved) {
     const auto fits = [](const auto& mine, int size) { return static_cast<int>(mine.size()) == size; };
-    if (!fits(saved.q, system.nv) || !fits(saved.lambda, system.nc) || !fits(saved.x, system.nx) || !fits(saved.u, system.nu) ||
-        !fits(saved.parameters, system.np))
+    if (!fits(saved.q, system.nv) || !fits(saved.lambda, system.nc) || !fits(saved.x, system.nx) ||
+        !fits(saved.u, system.nu) || !fits(saved.parameters, system.np))
         throw ModelError("the saved state belongs to another model");
     state = saved;
     update();
@@ -192,7 +203,8 @@ void Instance::factorise_index1(const std::vector<char>* keep) {
     std::string kept;
     for (int k = 0; k < system.nv; ++k)
         if ((*keep)[k]) kept += (kept.empty() ? "" : ", ") + label(k);
-    throw ModelError("the start values given for " + kept + " cannot all be kept: the joints leave fewer motions free; give fewer");
+    throw ModelError("the start values given for " + kept +
+                     " cannot all be kept: the joints leave fewer motions free; give fewer");
 }
 
 void Instance::correct_positions(const StartOptions& options) {
@@ -205,7 +217,8 @@ void Instance::correct_positions(const StartOptions& options) {
     if (now.row < 0) return;
     if (!(now.scaled <= consistent) && !options.correct)
         throw ModelError("the start positions do not fit the joints: " + label(system.nv + now.row) + " is off by " +
-                         number(now.value) + "; correct the positions, or ask for assembly (assemble=True, --assemble)");
+                         number(now.value) +
+                         "; correct the positions, or ask for assembly (assemble=True, --assemble)");
     double before = now.scaled;
     for (int iteration = 0; now.scaled > closed && iteration < 50; ++iteration) {
         evaluate_index1(state.v.data());
@@ -220,8 +233,9 @@ void Instance::correct_positions(const StartOptions& options) {
         before = now.scaled;
     }
     if (!(now.scaled <= accepted))
-        throw StepFailed("assembly failed: the joints cannot be closed from the given start; worst: " +
-                         label(system.nv + now.row) + ", off by " + number(now.value) + "; give start positions nearer to a closed configuration");
+        throw StepFailed(
+            "assembly failed: the joints cannot be closed from the given start; worst: " + label(system.nv + now.row) +
+            ", off by " + number(now.value) + "; give start positions nearer to a closed configuration");
 }
 
 void Instance::correct_velocities(const StartOptions& options) {
@@ -229,10 +243,12 @@ void Instance::correct_velocities(const StartOptions& options) {
     system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
     const Violation now = worst(velocity_rows_.data());
     double speed = 1;
-    for (int k = 0; k < system.nv; ++k) speed = std::max(speed, std::fabs(state.v[k]) / (system.rotational[k] ? 1 : length()));
+    for (int k = 0; k < system.nv; ++k)
+        speed = std::max(speed, std::fabs(state.v[k]) / (system.rotational[k] ? 1 : length()));
     if (!(now.scaled <= consistent * speed) && !options.correct)
         throw ModelError("the start velocities do not fit the joints: " + label(system.nv + now.row) + " opens with " +
-                         number(now.value) + " per second; correct the velocities, or ask for assembly (assemble=True, --assemble)");
+                         number(now.value) +
+                         " per second; correct the velocities, or ask for assembly (assemble=True, --assemble)");
     evaluate_index1(state.v.data());
     factorise_index1(options.keep_v.empty() ? nullptr : &options.keep_v);
     std::fill(unknowns_.begin(), unknowns_.end(), 0.0);
@@ -325,8 +341,9 @@ void Instance::refuse_singular() {
     }
     for (int k = 0; k < system.n(); ++k)
         if (!std::isfinite(rows_[k]))
-            throw StepFailed("a value in the equation of " + label(k) + " is not finite at t = " + number(state.t) +
-                             " s; look for a spring or rod whose ends coincide, a division by zero or a root of a negative number");
+            throw StepFailed(
+                "a value in the equation of " + label(k) + " is not finite at t = " + number(state.t) +
+                " s; look for a spring or rod whose ends coincide, a division by zero or a root of a negative number");
     throw StepFailed("the equations of motion are singular at t = " + number(state.t) + " s; a coordinate has no mass");
 }
 

@@ -25,19 +25,19 @@ struct State {
     std::vector<double> u, udot;
     std::vector<double> parameters;
     bool restart_pending = false;  // a discontinuity at t waits for its restart
-    std::vector<double> memory;  // of the scheme
-    Factor factor;               // the factorisation it recycles
-    Order order = Order::eager;  // for the next factorisation
+    std::vector<double> memory;    // of the scheme
+    Factor factor;                 // the factorisation it recycles
+    Order order = Order::eager;    // for the next factorisation
 };
 
 struct StartOptions {
-    bool correct = false;                 // move an inconsistent start onto the constraints instead of refusing it
-    std::vector<char> keep_q, keep_v;     // coordinates that the correction may not move
+    bool correct = false;              // move an inconsistent start onto the constraints instead of refusing it
+    std::vector<char> keep_q, keep_v;  // coordinates that the correction may not move
 };
 
 struct Violation {
-    int row = -1;      // constraint with the largest scaled violation
-    double scaled = 0; // divided by the model's length where the row is a length
+    int row = -1;       // constraint with the largest scaled violation
+    double scaled = 0;  // divided by the model's length where the row is a length
     double value = 0;
 };
 
@@ -54,11 +54,11 @@ public:
     std::vector<double> v, a, lambda, xdot;
     double worst_velocity_violation = 0;
 
-    void set_parameter(int index, double value);     // takes effect at the next start() or update()
-    void update();                                   // what follows from the parameters; throws ModelError
-    void restore(const State& saved);                // of this instance or another of the same System
+    void set_parameter(int index, double value);  // takes effect at the next start() or update()
+    void update();                                // what follows from the parameters; throws ModelError
+    void restore(const State& saved);             // of this instance or another of the same System
     void start(const StartOptions& options);
-    void restart();                               // after a discontinuity: consistent v, a, lambda at t+
+    void restart();  // after a discontinuity: consistent v, a, lambda at t+
     void report();
     void signals(double* out);
 
@@ -70,8 +70,8 @@ public:
     Violation worst_position(const double* phi) const { return worst(phi); }
     std::string label(int unknown) const { return system.labels[unknown]; }
 
-    // Factorises the matrix of the derivative stream in `work`: by the elimination program or, where a pivot is lost, by
-    // pivoting (such a factor holds until the next factorisation only). False where the matrix is singular.
+    // Factorises the matrix of the derivative stream in `work`: by the elimination program or, where a pivot is lost,
+    // by pivoting (such a factor holds until the next factorisation only). False where the matrix is singular.
     bool factorise(Factor& factor);
     void solve(const Factor& factor, double* x);
     long factorisations = 0, fallbacks = 0;

@@ -52,7 +52,12 @@ struct Graph {
 class Eligibility {
 public:
     Eligibility(const Graph& graph, const Nodes& nodes, Order order)
-        : nodes_(nodes), order_(order), bodies_(nodes.count()), waiting_(nodes.count()), left_(graph.size), ready_(nodes.count()) {
+        : nodes_(nodes),
+          order_(order),
+          bodies_(nodes.count()),
+          waiting_(nodes.count()),
+          left_(graph.size),
+          ready_(nodes.count()) {
         for (int node = 0; node < nodes.count(); ++node) {
             ready_[node] = nodes.has_mass[node];
             if (nodes.has_mass[node]) continue;
@@ -169,7 +174,8 @@ Elimination::Elimination(const Pattern& pattern, int n, const Nodes& nodes, Orde
             for (int b = begin_[k]; b < begin_[k + 1]; ++b) update_.push_back(place(column_[a], column_[b]));
     for (int k = 0; k < n; ++k)
         for (int a = begin_[k]; a < begin_[k + 1]; ++a) forward_.push_back({column_[a], k});
-    std::vector<std::vector<std::int32_t>> of_column(n);  // by columns, so that successive steps do not wait for each other
+    std::vector<std::vector<std::int32_t>> of_column(
+        n);  // by columns, so that successive steps do not wait for each other
     for (int a = 0; a < fill; ++a) of_column[column_[a]].push_back(a);
     for (int c = n - 1; c >= 0; --c)
         for (auto a : of_column[c]) {
@@ -183,7 +189,8 @@ Elimination::Elimination(const Pattern& pattern, int n, const Nodes& nodes, Orde
     }
 }
 
-bool Elimination::factorise(const std::vector<double>& singles, const std::vector<double>& pairs, double* factor) const {
+bool Elimination::factorise(const std::vector<double>& singles, const std::vector<double>& pairs,
+                            double* factor) const {
     std::fill(factor, factor + place_count_, 0.0);
     for (std::size_t e = 0; e < singles.size(); ++e) factor[single_place_[e]] += singles[e];
     for (std::size_t e = 0; e < pairs.size(); ++e) {

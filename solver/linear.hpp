@@ -16,8 +16,8 @@ namespace mbd {
 // Which unknowns are eliminated together (a body, the rows of a joint), and how many rows may lean on them before
 // both of a row's bodies are gone.
 struct Nodes {
-    std::vector<int> of_unknown;   // node of every unknown, 0 .. count-1
-    std::vector<char> has_mass;    // a node with mass has regular pivots whenever it is eliminated
+    std::vector<int> of_unknown;  // node of every unknown, 0 .. count-1
+    std::vector<char> has_mass;   // a node with mass has regular pivots whenever it is eliminated
     int count() const { return static_cast<int>(has_mass.size()); }
 };
 
@@ -32,8 +32,8 @@ public:
     Elimination(const Pattern& pattern, int n, const Nodes& nodes, Order order);
 
     int n() const { return n_; }
-    std::size_t values() const { return place_count_; }          // numbers a factor needs
-    std::size_t operations() const { return update_.size(); }     // multiply-adds of one factorisation
+    std::size_t values() const { return place_count_; }        // numbers a factor needs
+    std::size_t operations() const { return update_.size(); }  // multiply-adds of one factorisation
     std::size_t solve_operations() const { return place_count_; }
 
     // Factorises the matrix of a derivative stream into `factor`; false where a pivot is lost in rounding.
@@ -44,14 +44,14 @@ public:
 private:
     int n_ = 0;
     std::size_t place_count_ = 0;
-    std::vector<std::int32_t> unknown_;       // unknown at every position of the order
-    std::vector<std::int32_t> begin_;         // row k of U and column k of L: [begin_[k], begin_[k+1])
-    std::vector<std::int32_t> column_;        // their positions
-    std::vector<std::int32_t> update_;        // destinations of the updates, in order of execution
+    std::vector<std::int32_t> unknown_;  // unknown at every position of the order
+    std::vector<std::int32_t> begin_;    // row k of U and column k of L: [begin_[k], begin_[k+1])
+    std::vector<std::int32_t> column_;   // their positions
+    std::vector<std::int32_t> update_;   // destinations of the updates, in order of execution
     struct Step {
-        std::int32_t to, from;                // y[to] -= value * y[from]
+        std::int32_t to, from;  // y[to] -= value * y[from]
     };
-    std::vector<Step> forward_, backward_;    // flat: short inner loops would cost more than they compute
+    std::vector<Step> forward_, backward_;      // flat: short inner loops would cost more than they compute
     std::vector<std::int32_t> backward_value_;  // place among U of the value of every backward step
     std::vector<std::int32_t> single_place_, pair_place_, transposed_place_;
 };

@@ -34,7 +34,8 @@ System::System(const unsigned char* data, std::size_t size) {
 
 void System::read_counts(const Blob& blob) {
     const auto counts = blob.ints("counts");
-    int* const targets[] = {&nv, &nc, &nx, &nu, &np, &n_constants, &bodies_, &body_at_, &gravity_at_, &start_at, &length_at};
+    int* const targets[] = {&nv,      &nc,       &nx,          &nu,       &np,       &n_constants,
+                            &bodies_, &body_at_, &gravity_at_, &start_at, &length_at};
     constexpr std::size_t expected = sizeof targets / sizeof targets[0];
     if (counts.size() != expected + 1) damaged("the table of counts has the wrong size");
     for (std::size_t k = 0; k < expected; ++k) {
@@ -51,7 +52,8 @@ void System::read_counts(const Blob& blob) {
     fits(start_at, 2LL * nv + nx + nu);
     fits(length_at, 1);
     parameter_defaults = blob.doubles("params");
-    if (parameter_defaults.size() != static_cast<std::size_t>(np)) damaged("the table of parameters has the wrong size");
+    if (parameter_defaults.size() != static_cast<std::size_t>(np))
+        damaged("the table of parameters has the wrong size");
 }
 
 void System::read_elements(const Blob& blob) {
@@ -105,7 +107,8 @@ void System::read_programs(const Blob& blob) {
         entries_.push_back(e);
     }
     const auto count = [](const auto& v) { return static_cast<int>(v.size()); };
-    if (residual_.outputs() != count(residual_rows_) || derivative_.outputs() != count(residual_rows_) + count(entries_) ||
+    if (residual_.outputs() != count(residual_rows_) ||
+        derivative_.outputs() != count(residual_rows_) + count(entries_) ||
         constraints_.outputs() != count(constraint_rows_) || rates_.outputs() != 2 * count(constraint_rows_))
         damaged("a program has the wrong number of results");
 
@@ -114,7 +117,8 @@ void System::read_programs(const Blob& blob) {
     all[COMPUTED] = signals_.outputs();
     for (std::size_t k = 0; k < addresses.size(); k += 2) {
         const int space = addresses[k], index = addresses[k + 1];
-        if (space < 0 || space >= SPACES || index < 0 || index >= all[space]) damaged("a signal lies outside the state");
+        if (space < 0 || space >= SPACES || index < 0 || index >= all[space])
+            damaged("a signal lies outside the state");
         addresses_.emplace_back(space, index);
     }
 }
@@ -147,7 +151,8 @@ void System::build_pattern() {
 
     for (int k = 0; k < 3 * bodies_; ++k) nodes.has_mass[nodes.of_unknown[k]] = 1;
     for (const auto& e : entries_)  // coordinates with a mass entry, states with their own rate
-        if (e.row == e.col && (e.kind == BY_A || (e.row >= nv + nc && e.kind == PLAIN))) nodes.has_mass[nodes.of_unknown[e.row]] = 1;
+        if (e.row == e.col && (e.kind == BY_A || (e.row >= nv + nc && e.kind == PLAIN)))
+            nodes.has_mass[nodes.of_unknown[e.row]] = 1;
 }
 
 // ---------------------------------------------------------------- evaluation
@@ -163,7 +168,8 @@ void System::each_table(F&& f) const {
 
 Workspace System::workspace() const {
     Workspace w;
-    const int registers = std::max({residual_.size(), derivative_.size(), constraints_.size(), rates_.size(), signals_.size()});
+    const int registers =
+        std::max({residual_.size(), derivative_.size(), constraints_.size(), rates_.size(), signals_.size()});
     w.registers.resize(registers);
     w.cs.resize(2 * bodies_);
     w.singles.resize(pattern.singles.size());
@@ -192,8 +198,8 @@ void System::evaluate(const Point& point, const Coefficients& z, Workspace& w, d
     const double *c = point.at[CONSTANT], *a = point.at[A];
     angles(point.at[Q], w.cs.data());
     std::fill(r, r + n(), 0.0);
-    Evaluation e{point.at[Q], point.at[V], a, point.at[LAMBDA], c, w.cs.data(), r, r + nv,
-                 z.ca, z.cv, z.cq, w.singles.data(), w.pairs.data()};
+    Evaluation e{point.at[Q],      point.at[V],   a, point.at[LAMBDA], c, w.cs.data(), r, r + nv, z.ca, z.cv, z.cq,
+                 w.singles.data(), w.pairs.data()};
 
     const double *mass = c + body_at_, gx = c[gravity_at_], gy = c[gravity_at_ + 1];
     for (int b = 0; b < bodies_; ++b, mass += 2) {

@@ -8,7 +8,8 @@
 //       [ Xdot - f             ]                    [ ..                     ..    .. ]
 //
 // ca, cv, cq, cx say how a, v, q and X follow the unknowns (a, lambda, Xdot) of the running scheme; the constraint rows
-// are divided by cq, so that they hold G itself ([Negrut05] eq. 12 has cq = beta h^2, cv = gamma h; index 1 has 1, 0, 0).
+// are divided by cq, so that they hold G itself ([Negrut05] eq. 12 has cq = beta h^2, cv = gamma h; index 1 has 1, 0,
+// 0).
 #pragma once
 #include <string>
 #include <vector>
@@ -60,8 +61,11 @@ public:
     Nodes nodes;
     const Elimination& elimination(Order order) const { return order == Order::eager ? eager_ : patient_; }
     // The order with fewer operations; patient where they are equal, because its pivots depend less on each other.
-    Order preferred_order() const { return eager_.operations() < patient_.operations() ? Order::eager : Order::patient; }
-    // what a new factorisation costs, in units of one residual and solve (from counts of operations, never from a clock)
+    Order preferred_order() const {
+        return eager_.operations() < patient_.operations() ? Order::eager : Order::patient;
+    }
+    // what a new factorisation costs, in units of one residual and solve (from counts of operations, never from a
+    // clock)
     double refactor_cost() const { return refactor_cost_; }
     bool linear_in_a_and_lambda() const { return linear_; }
 

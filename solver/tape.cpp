@@ -7,12 +7,45 @@ namespace {
 
 // Numbers are shared with mbdfmu/expressions/opcodes.py.
 enum Op : std::int32_t {
-    CONST, LOAD, ADD, SUB, MUL, DIV, NEG, POW, SIN, COS, TAN, ASIN, ACOS, ATAN, ATAN2, SINH, COSH, TANH, EXP, LOG,
-    SQRT, ABS, SIGN, MIN, MAX, SELECT, LT, LE, EQ, AND, OR, NOT, FLOOR, SQUARE, OPS
+    CONST,
+    LOAD,
+    ADD,
+    SUB,
+    MUL,
+    DIV,
+    NEG,
+    POW,
+    SIN,
+    COS,
+    TAN,
+    ASIN,
+    ACOS,
+    ATAN,
+    ATAN2,
+    SINH,
+    COSH,
+    TANH,
+    EXP,
+    LOG,
+    SQRT,
+    ABS,
+    SIGN,
+    MIN,
+    MAX,
+    SELECT,
+    LT,
+    LE,
+    EQ,
+    AND,
+    OR,
+    NOT,
+    FLOOR,
+    SQUARE,
+    OPS
 };
 
-constexpr int arity[OPS] = {0, 0, 2, 2, 2, 2, 1, 2, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1,
-                            1, 1, 1, 2, 2, 3, 2, 2, 2, 2, 2, 1, 1, 1};
+constexpr int arity[OPS] = {0, 0, 2, 2, 2, 2, 1, 2, 1, 1, 1, 1, 1, 1, 2, 1, 1,
+                            1, 1, 1, 1, 1, 1, 2, 2, 3, 2, 2, 2, 2, 2, 1, 1, 1};
 
 }  // namespace
 
@@ -26,7 +59,8 @@ Tape::Tape(const Blob& blob, const std::string& name, const Spaces& sizes) : con
         const Instruction i{raw[4 * k], raw[4 * k + 1], raw[4 * k + 2], raw[4 * k + 3]};
         if (i.op < 0 || i.op >= OPS) bad("has an unknown instruction");
         if (i.op == CONST) {
-            if (i.a < 0 || i.a >= static_cast<std::int32_t>(constants_.size())) bad("reads a constant that is not there");
+            if (i.a < 0 || i.a >= static_cast<std::int32_t>(constants_.size()))
+                bad("reads a constant that is not there");
         } else if (i.op == LOAD) {
             if (i.a < 0 || i.a >= SPACES || i.b < 0 || i.b >= sizes[i.a]) bad("reads a variable that is not there");
         } else {
@@ -45,40 +79,108 @@ void Tape::run(const Point& point, double* r) const {
     const int n = size();
     for (int k = 0; k < n; ++k, ++i) {
         switch (i->op) {
-            case CONST: r[k] = constants_[i->a]; break;
-            case LOAD: r[k] = point.at[i->a][i->b]; break;
-            case ADD: r[k] = r[i->a] + r[i->b]; break;
-            case SUB: r[k] = r[i->a] - r[i->b]; break;
-            case MUL: r[k] = r[i->a] * r[i->b]; break;
-            case DIV: r[k] = r[i->a] / r[i->b]; break;
-            case NEG: r[k] = -r[i->a]; break;
-            case POW: r[k] = std::pow(r[i->a], r[i->b]); break;
-            case SIN: r[k] = std::sin(r[i->a]); break;
-            case COS: r[k] = std::cos(r[i->a]); break;
-            case TAN: r[k] = std::tan(r[i->a]); break;
-            case ASIN: r[k] = std::asin(r[i->a]); break;
-            case ACOS: r[k] = std::acos(r[i->a]); break;
-            case ATAN: r[k] = std::atan(r[i->a]); break;
-            case ATAN2: r[k] = std::atan2(r[i->a], r[i->b]); break;
-            case SINH: r[k] = std::sinh(r[i->a]); break;
-            case COSH: r[k] = std::cosh(r[i->a]); break;
-            case TANH: r[k] = std::tanh(r[i->a]); break;
-            case EXP: r[k] = std::exp(r[i->a]); break;
-            case LOG: r[k] = std::log(r[i->a]); break;
-            case SQRT: r[k] = std::sqrt(r[i->a]); break;
-            case ABS: r[k] = std::fabs(r[i->a]); break;
-            case SIGN: r[k] = (r[i->a] > 0) - (r[i->a] < 0); break;
-            case MIN: r[k] = r[i->b] < r[i->a] ? r[i->b] : r[i->a]; break;
-            case MAX: r[k] = r[i->b] > r[i->a] ? r[i->b] : r[i->a]; break;
-            case SELECT: r[k] = r[i->a] != 0 ? r[i->b] : r[i->c]; break;
-            case LT: r[k] = r[i->a] < r[i->b]; break;
-            case LE: r[k] = r[i->a] <= r[i->b]; break;
-            case EQ: r[k] = r[i->a] == r[i->b]; break;
-            case AND: r[k] = r[i->a] != 0 && r[i->b] != 0; break;
-            case OR: r[k] = r[i->a] != 0 || r[i->b] != 0; break;
-            case NOT: r[k] = r[i->a] == 0; break;
-            case FLOOR: r[k] = std::floor(r[i->a]); break;
-            case SQUARE: r[k] = r[i->a] * r[i->a]; break;
+            case CONST:
+                r[k] = constants_[i->a];
+                break;
+            case LOAD:
+                r[k] = point.at[i->a][i->b];
+                break;
+            case ADD:
+                r[k] = r[i->a] + r[i->b];
+                break;
+            case SUB:
+                r[k] = r[i->a] - r[i->b];
+                break;
+            case MUL:
+                r[k] = r[i->a] * r[i->b];
+                break;
+            case DIV:
+                r[k] = r[i->a] / r[i->b];
+                break;
+            case NEG:
+                r[k] = -r[i->a];
+                break;
+            case POW:
+                r[k] = std::pow(r[i->a], r[i->b]);
+                break;
+            case SIN:
+                r[k] = std::sin(r[i->a]);
+                break;
+            case COS:
+                r[k] = std::cos(r[i->a]);
+                break;
+            case TAN:
+                r[k] = std::tan(r[i->a]);
+                break;
+            case ASIN:
+                r[k] = std::asin(r[i->a]);
+                break;
+            case ACOS:
+                r[k] = std::acos(r[i->a]);
+                break;
+            case ATAN:
+                r[k] = std::atan(r[i->a]);
+                break;
+            case ATAN2:
+                r[k] = std::atan2(r[i->a], r[i->b]);
+                break;
+            case SINH:
+                r[k] = std::sinh(r[i->a]);
+                break;
+            case COSH:
+                r[k] = std::cosh(r[i->a]);
+                break;
+            case TANH:
+                r[k] = std::tanh(r[i->a]);
+                break;
+            case EXP:
+                r[k] = std::exp(r[i->a]);
+                break;
+            case LOG:
+                r[k] = std::log(r[i->a]);
+                break;
+            case SQRT:
+                r[k] = std::sqrt(r[i->a]);
+                break;
+            case ABS:
+                r[k] = std::fabs(r[i->a]);
+                break;
+            case SIGN:
+                r[k] = (r[i->a] > 0) - (r[i->a] < 0);
+                break;
+            case MIN:
+                r[k] = r[i->b] < r[i->a] ? r[i->b] : r[i->a];
+                break;
+            case MAX:
+                r[k] = r[i->b] > r[i->a] ? r[i->b] : r[i->a];
+                break;
+            case SELECT:
+                r[k] = r[i->a] != 0 ? r[i->b] : r[i->c];
+                break;
+            case LT:
+                r[k] = r[i->a] < r[i->b];
+                break;
+            case LE:
+                r[k] = r[i->a] <= r[i->b];
+                break;
+            case EQ:
+                r[k] = r[i->a] == r[i->b];
+                break;
+            case AND:
+                r[k] = r[i->a] != 0 && r[i->b] != 0;
+                break;
+            case OR:
+                r[k] = r[i->a] != 0 || r[i->b] != 0;
+                break;
+            case NOT:
+                r[k] = r[i->a] == 0;
+                break;
+            case FLOOR:
+                r[k] = std::floor(r[i->a]);
+                break;
+            case SQUARE:
+                r[k] = r[i->a] * r[i->a];
+                break;
         }
     }
 }

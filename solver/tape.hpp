@@ -1,7 +1,8 @@
 // Programs of user equations: a flat list of instructions in single-assignment form.
 //
 // mbdfmu/expressions writes them, derivatives included, so that nothing here differentiates or knows a name.
-// Instruction k writes register k and reads only registers before it; Tape's constructor checks that, so run() need not.
+// Instruction k writes register k and reads only registers before it; Tape's constructor checks that, so run() need
+// not.
 #pragma once
 #include <array>
 #include <cstdint>

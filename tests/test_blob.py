@@ -5,18 +5,20 @@ import zlib
 
 import numpy as np
 import pytest
+
+import mbdfmu as mbd
 from mbdfmu import _solver
 from mbdfmu.errors import ModelError, StepFailed
 from mbdfmu.lowering import lower, pack
-
-import mbdfmu as mbd
 
 OWN_ERRORS = (ModelError, StepFailed, _solver.NativeModelError, _solver.NativeStepFailed)
 HEADER = 32
 
 
 def blobs() -> list[bytes]:
-    return [lower(mbd.models.load(name).description).blob for name in ("pendulum", "slider_crank_coordinates", "andrews")]
+    return [
+        lower(mbd.models.load(name).description).blob for name in ("pendulum", "slider_crank_coordinates", "andrews")
+    ]
 
 
 def run(blob: bytes) -> None:
@@ -48,7 +50,9 @@ def damaged(blob: bytes, rng: np.random.Generator) -> bytes:
         data[at:at] = rng.bytes(int(rng.integers(1, 64)))
     else:
         at -= at % 4
-        data[at : at + 4] = struct.pack("<i", int(rng.choice([-1, 0, 1, 2**31 - 1, -(2**31), 10_000])))[: len(data) - at]
+        data[at : at + 4] = struct.pack("<i", int(rng.choice([-1, 0, 1, 2**31 - 1, -(2**31), 10_000])))[
+            : len(data) - at
+        ]
     return bytes(data)
 
 

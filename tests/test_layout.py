@@ -23,6 +23,7 @@ ORDER = (
     ("units",),
     ("tabular",),
     ("expressions",),
+    ("resolution",),
     ("description",),
     ("frames",),
     ("joints", "forces"),

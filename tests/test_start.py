@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from mbdfmu.forces import Rotational, Translational
-from mbdfmu.joints import Distance, Fixed, PointOnLine, Prismatic, Revolute
 
 import mbdfmu as mbd
+from mbdfmu.forces import Rotational, Translational
+from mbdfmu.joints import Distance, Fixed, PointOnLine, Prismatic, Revolute
 
 GROUND = {"body": "ground"}
 
@@ -69,10 +69,14 @@ def test_impossible_assembly_names_the_worst_joint() -> None:
         ("twin", Revolute(i=GROUND, j={"body": "left", "at": (-0.5, 0)}), "[xy]"),
     ],
 )
-def test_redundant_constraints_are_refused_naming_joint_and_direction(name: str, extra: mbd.Model, direction: str) -> None:
+def test_redundant_constraints_are_refused_naming_joint_and_direction(
+    name: str, extra: mbd.Model, direction: str
+) -> None:
     model = four_bar()
     model.add(name, extra)
-    with pytest.raises(mbd.ModelError, match=rf"redundant constraints: .*joint '\w+' \({direction}\).* repeats") as caught:
+    with pytest.raises(
+        mbd.ModelError, match=rf"redundant constraints: .*joint '\w+' \({direction}\).* repeats"
+    ) as caught:
         model.start()
     assert re.search(f"joint '({name}|foot)'", str(caught.value))
 

@@ -102,7 +102,9 @@ def _refusal(compiled: CompiledModel) -> ModelError | StepFailed | None:
 
 
 def _starts(model: SymbolicModel) -> tuple[list[Node], list[Node]]:
-    return model.start_nodes([c.name for c in model.coordinates]), model.start_nodes([c.rate for c in model.coordinates])
+    return model.start_nodes([c.name for c in model.coordinates]), model.start_nodes(
+        [c.rate for c in model.coordinates]
+    )
 
 
 def _values(model: SymbolicModel, nodes: list[Node]) -> list[float]:

@@ -59,8 +59,10 @@ class CompiledModel:
         """[M a + G^T lam - Q; Phi]."""
         return self._evaluated("residual", t, q, v, a, lam)
 
-    def jacobian(self, t: float, q: Vector, v: Vector, a: Vector, lam: Vector, weights: Sequence[float] = (1, 0, 0)) -> csr_array:
-        """Derivative of the residual where a moves by weights[0], v by weights[1], q by weights[2]; constraint rows hold G."""
+    def jacobian(
+        self, t: float, q: Vector, v: Vector, a: Vector, lam: Vector, weights: Sequence[float] = (1, 0, 0)
+    ) -> csr_array:
+        """Derivative of the residual where a, v, q move by the three weights; constraint rows hold G."""
         from scipy.sparse import coo_array
 
         values = self._evaluated("derivative", t, q, v, a, lam, *map(float, weights), 0.0)

@@ -50,7 +50,9 @@ class InputSchedule:
         if callable(inputs):
             return cls({}, _checked_function(inputs, names))
         if not isinstance(inputs, Mapping):
-            raise ModelError(f"inputs must be a file, a mapping name -> (times, values) or a function, found {type(inputs).__name__}")
+            raise ModelError(
+                f"inputs must be a file, a mapping name -> (times, values) or a function, found {type(inputs).__name__}"
+            )
         _check_names(inputs, names)
         return cls({name: _curve(name, pair, interpolation == "hold") for name, pair in inputs.items()})
 
@@ -94,9 +96,13 @@ def _curve(name: str, pair: Any, hold: bool) -> _Curve:
     except (TypeError, ValueError):
         raise ModelError(f"input {name!r} must be a pair (times, values) of numbers") from None
     if times.ndim != 1 or times.shape != values.shape or times.size == 0:
-        raise ModelError(f"input {name!r}: times and values must be two lists of the same length, found {times.shape} and {values.shape}")
+        raise ModelError(
+            f"input {name!r}: times and values must be lists of one length, found {times.shape} and {values.shape}"
+        )
     if not (np.isfinite(times).all() and np.isfinite(values).all()):
         raise ModelError(f"input {name!r} holds a number that is not finite")
     if (np.diff(times) < 0).any():
-        raise ModelError(f"input {name!r}: times must not decrease, found {times[np.argmin(np.diff(times)) + 1]:g} s after a later time")
+        raise ModelError(
+            f"input {name!r}: times must not decrease, found {times[np.argmin(np.diff(times)) + 1]:g} s too late"
+        )
     return _Curve(times, values, hold)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
 
 from mbdfmu.errors import ModelError, StepFailed
 
 try:
-    from mbdfmu import _solver
+    _solver: Any = import_module("mbdfmu._solver")
 except ImportError as missing:
     raise ImportError("the compiled part of mbdfmu is missing; run `pip install .` in the source folder") from missing
 

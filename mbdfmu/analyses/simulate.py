@@ -36,7 +36,9 @@ def output_times(t_end: float, step_output: float) -> NDArray[np.float64]:
         if not (isinstance(value, int | float) and 0 < value < math.inf):
             raise ModelError(f"{name} must be a positive number of seconds, found {value!r}")
     if t_end / step_output > 1e8:
-        raise ModelError(f"step_output = {step_output:g} s gives more than 1e8 points up to t_end = {t_end:g} s; use a larger one")
+        raise ModelError(
+            f"step_output = {step_output:g} s gives more than 1e8 points up to t_end = {t_end:g} s; use a larger one"
+        )
     count = math.ceil(t_end / step_output * (1 - 1e-9))
     return np.append(np.arange(count) * step_output, t_end)
 
@@ -53,7 +55,13 @@ def recorded_names(model: SymbolicModel, patterns: str | Iterable[str] | None) -
     return list(chosen)
 
 
-def simulate(simulation: Simulation, times: NDArray[np.float64], names: Sequence[str], inputs: InputSchedule, progress: Any = None) -> Recording:
+def simulate(
+    simulation: Simulation,
+    times: NDArray[np.float64],
+    names: Sequence[str],
+    inputs: InputSchedule,
+    progress: Any = None,
+) -> Recording:
     """Advance through `times`, recording at each of them and on both sides of jumps of inputs."""
     index = {name: k for k, name in enumerate(simulation.names)}
     columns = [index[name] for name in names]
@@ -80,8 +88,14 @@ def simulate(simulation: Simulation, times: NDArray[np.float64], names: Sequence
     except StepFailed as error:
         failure = error
     values = np.array([row for _, row in points]).reshape(len(points), len(names))
-    return Recording(time=np.array([t for t, _ in points]), names=names, values=values, statistics=simulation.statistics,
-                     failure=failure, interrupted=interrupted)  # fmt: skip
+    return Recording(
+        time=np.array([t for t, _ in points]),
+        names=names,
+        values=values,
+        statistics=simulation.statistics,
+        failure=failure,
+        interrupted=interrupted,
+    )
 
 
 def _set_inputs(simulation: Simulation, inputs: InputSchedule, t: float, t_next: float) -> None:

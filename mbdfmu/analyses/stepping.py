@@ -60,7 +60,9 @@ class Simulation:
 
     def __getitem__(self, name: str) -> float:
         if name not in self._index:
-            raise ModelError(f"model '{self._model.description.name}' has no signal {name!r}{did_you_mean(name, self._index)}")
+            raise ModelError(
+                f"model '{self._model.description.name}' has no signal {name!r}{did_you_mean(name, self._index)}"
+            )
         return float(self.values()[self._index[name]])
 
     def __setitem__(self, name: str, value: float) -> None:

@@ -24,5 +24,3 @@ class PlanarJoint(Joint):
     def free(self, i: Frame, j: Frame, resolve: Resolve) -> Mapping[str, Measure]:
         """Named coordinates of the motions left free."""
         return {}
-
-

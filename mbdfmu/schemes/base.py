@@ -11,7 +11,9 @@ from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.registry import Registered
 
 
-def option(default: Any, text: str, *, low: float = -math.inf, high: float = math.inf, choices: tuple[str, ...] = ()) -> Any:
+def option(
+    default: Any, text: str, *, low: float = -math.inf, high: float = math.inf, choices: tuple[str, ...] = ()
+) -> Any:
     """A field of a scheme's options: its default, one line about it, and what is allowed."""
     return field(default=default, metadata={"text": text, "low": low, "high": high, "choices": choices})
 
@@ -26,8 +28,11 @@ class Scheme(Registered, family="scheme"):
     def from_options(cls, options: Mapping[str, Any]) -> Self:
         """Check the options and complete them by the defaults; all findings at once."""
         known = {f.name: f for f in fields(cls)}
-        problems = [f"scheme '{cls.type_name}' has no option {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}"
-                    for name in options if name not in known]  # fmt: skip
+        problems = [
+            f"scheme '{cls.type_name}' has no option {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}"
+            for name in options
+            if name not in known
+        ]
         checked = {name: cls._checked(known[name], value, problems) for name, value in options.items() if name in known}
         if problems:
             raise ModelError(problems)
@@ -49,7 +54,9 @@ class Scheme(Registered, family="scheme"):
         low, high = f.metadata["low"], f.metadata["high"]
         if not low <= number <= high:
             problems.append(f"{where} must lie in [{low:g}, {high:g}], found {value}")
-        return type(f.default)(number) if math.isfinite(number) else f.default
+        if not math.isfinite(number):
+            return f.default
+        return int(number) if isinstance(f.default, int) else number
 
     def native(self) -> list[float]:
         """The options as the numbers that the native scheme reads; a choice is its place in the list of choices."""

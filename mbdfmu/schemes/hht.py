@@ -15,12 +15,19 @@ class Hht(Scheme, name="hht"):
     order: ClassVar[int] = 2
 
     alpha: float = option(-0.3, "numerical damping, from -1/3 (most) to 0 (none)", low=-1 / 3, high=0.0)
-    form: str = option("corrected", "equations of motion: corrected (second order) or as printed in the paper (eq. 11a)",
-                       choices=("corrected", "printed"))  # fmt: skip
+    form: str = option(
+        "corrected",
+        "equations of motion: corrected (second order) or as printed, eq. 11a",
+        choices=("corrected", "printed"),
+    )
     estimate: str = option("paper", "error estimate: eq. 25 of the paper (safe) or sharp in steady motion",
                            choices=("paper", "sharp"))  # fmt: skip
     weights: str = option("model", "floor of the error weights: the model's length scale, or 1 as in the paper",
                           choices=("model", "paper"))  # fmt: skip
-    stop_ratio: float = option(1e-3, "corrector error as a fraction of the tolerance (c of eq. 45)", low=1e-12, high=1.0)
+    stop_ratio: float = option(
+        1e-3, "corrector error as a fraction of the tolerance (c of eq. 45)", low=1e-12, high=1.0
+    )
     max_iterations: int = option(10, "corrector iterations before the step is cut", low=2, high=1000)
-    constraint_tolerance: float = option(1e-10, "largest constraint violation, fraction of the model's length", low=1e-14, high=1.0)
+    constraint_tolerance: float = option(
+        1e-10, "largest constraint violation, fraction of the model's length", low=1e-14, high=1.0
+    )

@@ -1,4 +1,5 @@
-// HHT for index-3 equations of motion, after [Negrut05], in the corrected second-order form (docs/theory.md, chapter 5).
+// HHT for index-3 equations of motion, after [Negrut05], in the corrected second-order form (docs/theory.md, chapter
+// 5).
 //
 // Unknowns at t_{n+1}: a, lambda, Xdot.  With gamma = (1 - 2 alpha)/2, beta = (1 - alpha)^2/4 ([Negrut05] eq. 6):
 //
@@ -27,11 +28,26 @@ struct HhtOptions {  // in the order of mbdfmu/schemes/hht.py
 class Hht final : public Scheme {
 public:
     Hht(const System& system, const HhtOptions& options)
-        : s_(system), o_(options), gamma_((1 - 2 * o_.alpha) / 2), beta_((1 - o_.alpha) * (1 - o_.alpha) / 4),
-          constant_(o_.sharp_estimate ? 1.0 / 12 + o_.alpha * o_.alpha / 4          // (T5.4)
-                                      : beta_ - 1 / (6 * (1 + o_.alpha))),          // eq. 25
-          q_(s_.nv), v_(s_.nv), a_(s_.nv), qdd_(s_.nv), lambda_(s_.nc), x_(s_.nx), xdot_(s_.nx), w_(s_.nx), r_(s_.n()),
-          phi_(s_.nc), q_fixed_(s_.nv), v_fixed_(s_.nv), x_fixed_(s_.nx), zero_(s_.nv) {}
+        : s_(system),
+          o_(options),
+          gamma_((1 - 2 * o_.alpha) / 2),
+          beta_((1 - o_.alpha) * (1 - o_.alpha) / 4),
+          constant_(o_.sharp_estimate ? 1.0 / 12 + o_.alpha * o_.alpha / 4  // (T5.4)
+                                      : beta_ - 1 / (6 * (1 + o_.alpha))),  // eq. 25
+          q_(s_.nv),
+          v_(s_.nv),
+          a_(s_.nv),
+          qdd_(s_.nv),
+          lambda_(s_.nc),
+          x_(s_.nx),
+          xdot_(s_.nx),
+          w_(s_.nx),
+          r_(s_.n()),
+          phi_(s_.nc),
+          q_fixed_(s_.nv),
+          v_fixed_(s_.nv),
+          x_fixed_(s_.nx),
+          zero_(s_.nv) {}
 
     int error_order() const override { return 3; }
 
@@ -43,7 +59,8 @@ public:
         const Layout& at = layout_;
         std::copy(i.state.a.begin(), i.state.a.end(), m.begin() + at.qdd);
         std::copy(i.state.xdot.begin(), i.state.xdot.end(), m.begin() + at.w);
-        for (int k = 0; k < s_.nv; ++k) m[at.per_weight + k] = 1 / std::max(floor_weight(i, k), std::fabs(i.state.q[k]));
+        for (int k = 0; k < s_.nv; ++k)
+            m[at.per_weight + k] = 1 / std::max(floor_weight(i, k), std::fabs(i.state.q[k]));
         for (int k = 0; k < s_.nx; ++k) m[at.per_weight + s_.nv + k] = 1 / std::max(1.0, std::fabs(i.state.x[k]));
         remember(i);
         if (o_.printed_form != 0) keep_force_balance(i);
@@ -124,7 +141,8 @@ private:
         return o_.unit_weights != 0 || s_.rotational[k] ? 1.0 : i.length();
     }
 
-    // ---- history and predictor ([Negrut05] 3.5): polynomial through the last points, of the degree that predicted best
+    // ---- history and predictor ([Negrut05] 3.5): polynomial through the last points, of the degree that predicted
+    // best
     double* slot(State& st, int age) const {
         const int newest = static_cast<int>(counter(st, NEWEST));
         return st.memory.data() + layout_.history + (newest + history_length - age) % history_length * record();
@@ -165,7 +183,8 @@ private:
         extrapolation(st, h);
         const double* weights = weights_[static_cast<int>(counter(st, DEGREE))];
         const auto combine = [&](std::vector<double>& to, int offset) {
-            const double *p0 = slot(st, 0) + offset, *p1 = slot(st, 1) + offset, *p2 = slot(st, 2) + offset, *p3 = slot(st, 3) + offset;
+            const double *p0 = slot(st, 0) + offset, *p1 = slot(st, 1) + offset, *p2 = slot(st, 2) + offset,
+                         *p3 = slot(st, 3) + offset;
             const double w0 = weights[0], w1 = weights[1], w2 = weights[2], w3 = weights[3];
             for (std::size_t k = 0; k < to.size(); ++k) to[k] = w0 * p0[k] + w1 * p1[k] + w2 * p2[k] + w3 * p3[k];
         };
@@ -232,7 +251,8 @@ private:
         ++count.residuals;
         if (derive) {
             ++count.jacobians;
-            s_.residual_and_derivative(p, {1 / (1 + o_.alpha), gamma_ * h, bq, gamma_ * (1 + o_.alpha) * h}, i.work, r_.data());
+            s_.residual_and_derivative(p, {1 / (1 + o_.alpha), gamma_ * h, bq, gamma_ * (1 + o_.alpha) * h}, i.work,
+                                       r_.data());
             Factor& factor = i.state.factor;
             if (!i.factorise(factor)) return false;
             counter(i.state, FACTOR_H) = factor.pivoting ? 0 : h;  // a pivoting one is not kept
@@ -284,13 +304,12 @@ private:
     // its place (eq. 39), because the step size control keeps them equal. Where something else keeps the step short
     // (fixed steps, communication points) that would let the corrector's error, which enters the velocity divided by h,
     // outgrow the local error by far: here it is a fraction of the smaller of both (T5.8).
-    double allowed(double step_error) const {
-        return std::max(o_.stop_ratio * std::min(1.0, step_error), rounding());
-    }
+    double allowed(double step_error) const { return std::max(o_.stop_ratio * std::min(1.0, step_error), rounding()); }
     // A correction of this size is rounding of q, whatever the convergence.
     double rounding() const { return 16 * std::numeric_limits<double>::epsilon() / tolerance_; }
 
-    // [Negrut05] eqs. 25 and 34: local error of the positions over the tolerance, for a change of acceleration of norm 1
+    // [Negrut05] eqs. 25 and 34: local error of the positions over the tolerance, for a change of acceleration of norm
+    // 1
     double scale(double h, int count) const { return constant_ * h * h / (tolerance_ * std::sqrt(std::max(1, count))); }
 
     // |Phi| after the last correction; rule (45) alone would leave it at a fraction of the tolerance.
@@ -333,11 +352,13 @@ private:
             } else if (k == 1) {
                 converged = size <= enough;
             } else {
-                const double rate = size / before;                                    // eq. 43
+                const double rate = size / before;  // eq. 43
                 const bool stale = derived_at == 0;
                 converged = size <= rounding() || (rate < 1 && rate / (1 - rate) * size <= enough);  // eq. 45
-                converged = converged || (!stale && rate > 0.5 && size <= 1000 * rounding());  // noise: it gets no better
-                if (!converged && rate >= 1 && !stale && k - derived_at >= 2) return result.status = Status::diverged, result;
+                converged =
+                    converged || (!stale && rate > 0.5 && size <= 1000 * rounding());  // noise: it gets no better
+                if (!converged && rate >= 1 && !stale && k - derived_at >= 2)
+                    return result.status = Status::diverged, result;
                 if (!converged && rate > 0.5 && stale) derive = true;
             }
             before = size;
@@ -392,8 +413,9 @@ private:
     // printed eq. 11a: -alpha/(1+alpha) (G^T lambda - Q)_n
     void keep_force_balance(Instance& i) {
         State& st = i.state;
-        s_.residual(i.point(st.t, st.q.data(), st.v.data(), zero_.data(), st.lambda.data(), st.x.data(), st.xdot.data()), i.work,
-                    r_.data());
+        s_.residual(
+            i.point(st.t, st.q.data(), st.v.data(), zero_.data(), st.lambda.data(), st.x.data(), st.xdot.data()),
+            i.work, r_.data());
         for (int k = 0; k < s_.nv; ++k) st.memory[layout_.balance + k] = -o_.alpha / (1 + o_.alpha) * r_[k];
     }
 };

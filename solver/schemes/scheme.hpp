@@ -10,7 +10,7 @@ enum class Status { done, slow, diverged, constraint, not_finite, singular };
 
 struct StepResult {
     Status status = Status::done;
-    double error = 0;      // estimated local error over the tolerance
+    double error = 0;  // estimated local error over the tolerance
     int iterations = 0;
     int worst_unknown = -1;  // of a step that failed: where the correction or the error was largest
     double violation = 0;    // worst scaled |Phi| after the last correction

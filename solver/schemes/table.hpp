@@ -11,13 +11,16 @@ namespace mbd {
 template <class Options>
 Options unpack(const std::string& name, const std::vector<double>& values) {
     constexpr std::size_t count = sizeof(Options) / sizeof(double);
-    if (values.size() != count) throw ModelError("scheme '" + name + "' takes " + std::to_string(count) + " options, found " + std::to_string(values.size()));
+    if (values.size() != count)
+        throw ModelError("scheme '" + name + "' takes " + std::to_string(count) + " options, found " +
+                         std::to_string(values.size()));
     Options o;
     std::copy(values.begin(), values.end(), reinterpret_cast<double*>(&o));
     return o;
 }
 
-inline std::unique_ptr<Scheme> make_scheme(const std::string& name, const System& system, const std::vector<double>& options) {
+inline std::unique_ptr<Scheme> make_scheme(const std::string& name, const System& system,
+                                           const std::vector<double>& options) {
     if (name == "hht") return std::make_unique<Hht>(system, unpack<HhtOptions>(name, options));
     throw ModelError("no scheme is named '" + name + "'");
 }

@@ -1,0 +1,107 @@
+"""Names in expressions become nodes: what is defined, what waits for its definition, what may not be used where.
+
+Findings are collected, so that a user sees all of them at once. This module must not know what is being named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mbdfmu.errors import ExpressionError, did_you_mean
+from mbdfmu.expressions import Graph, Node, build, parse
+
+# What an expression may depend on, by the spaces of its symbols.
+PARAMETERS = frozenset({"p"})
+TIME = PARAMETERS | {"t"}
+POSITION = TIME | {"q"}
+PLACES = TIME | {"u"}  # of markers that forces act on
+ANY = frozenset({"t", "u", "ud", "p", "q", "v", "a", "lam", "x", "xd"})
+_WORDS = {"p": "parameters", "t": "time", "q": "positions", "u": "inputs"}
+DEEPEST = 40  # definitions that wait for each other
+
+
+class _AlreadyReported(ExpressionError):
+    """The name's own definition has been reported."""
+
+
+class Names:
+    """The names of one model."""
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self.nodes: dict[str, Node] = {}
+        self.problems: list[str] = []
+        self._pending: dict[str, Callable[[], None]] = {}
+        self._defining: list[str] = []
+        self._undefined: set[str] = set()
+
+    def define(self, name: str, node: Node) -> None:
+        """Give a name its meaning; the first one counts."""
+        self.nodes.setdefault(name, node)
+
+    def postpone(self, name: str, definition: Callable[[], None]) -> None:
+        """Define a name when it is first asked for, so that one may use another in any order."""
+        self._pending[name] = definition
+
+    def settle(self) -> None:
+        """Define whatever still waits."""
+        while self._pending:
+            self._run(next(iter(self._pending)))
+
+    def resolve(self, name: str) -> Node:
+        """The node of a name."""
+        if name in self._pending:
+            if len(self._defining) >= DEEPEST:
+                raise ExpressionError(f"{name!r} waits for more than {DEEPEST} others; define what is used first")
+            self._run(name)
+        if name in self.nodes:
+            return self.nodes[name]
+        if name in self._defining:
+            raise ExpressionError(f"{name!r} depends on itself: {' -> '.join([*self._defining, name])}")
+        if name in self._undefined:
+            raise _AlreadyReported(name)
+        raise ExpressionError(f"nothing is called {name!r}{did_you_mean(name, [*self.nodes, *self._pending])}")
+
+    def _run(self, name: str) -> None:
+        definition, before = self._pending.pop(name), len(self.problems)
+        self._defining.append(name)
+        definition()
+        self._defining.pop()
+        if len(self.problems) > before:
+            self._undefined.add(name)
+            self.nodes.pop(name, None)
+
+    def value(self, path: str, value: float | str, allowed: frozenset[str]) -> Node:
+        """The node of a number or expression; zero (and a finding) where it cannot be resolved."""
+        if not isinstance(value, str):
+            return self.graph.const(value)
+        try:
+            node = build(parse(value), self.graph, self.resolve)
+            _check_spaces(node, value, allowed)
+            return node
+        except _AlreadyReported:
+            return self.graph.zero
+        except ExpressionError as error:
+            self.problems.append(f"{path}: {error}")
+            return self.graph.zero
+
+    def point(self, path: str, point: Any, allowed: frozenset[str]) -> tuple[Node, Node]:
+        """The nodes of a pair."""
+        return self.value(f"{path}[0]", point[0], allowed), self.value(f"{path}[1]", point[1], allowed)
+
+    def resolver(self, path: str, allowed: frozenset[str]) -> Callable[[Any], Any]:
+        """A function that resolves the fields of one element."""
+
+        def resolve(value: Any) -> Any:
+            return self.point(path, value, allowed) if isinstance(value, tuple) else self.value(path, value, allowed)
+
+        return resolve
+
+
+def _check_spaces(node: Node, text: str, allowed: frozenset[str]) -> None:
+    for symbol in sorted(node.support, key=lambda s: s.index):
+        space, name = symbol.value
+        if space not in allowed:
+            words = ", ".join(word for key, word in _WORDS.items() if key in allowed)
+            raise ExpressionError(f"may depend on {words} only, found {name!r}", text, max(text.find(name), 0))
