@@ -1,0 +1,37 @@
+// Counts allocations between steps: after the first steps have sized everything, a step allocates nothing.
+// Usage: count_allocations BLOB END_TIME STEP   (STEP 0 = error-controlled)
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <new>
+
+#include "driver.hpp"
+#include "schemes/table.hpp"
+
+static long allocations = 0;
+
+void* operator new(std::size_t size) {
+    ++allocations;
+    if (void* p = std::malloc(size ? size : 1)) return p;
+    throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+int main(int, char** argv) {
+    std::ifstream file(argv[1], std::ios::binary);
+    const std::string blob((std::istreambuf_iterator<char>(file)), {});
+    const mbd::System system(reinterpret_cast<const unsigned char*>(blob.data()), blob.size());
+    mbd::Instance instance(system);
+    mbd::DriverOptions options;
+    options.step = std::atof(argv[3]);
+    mbd::Driver driver(instance, mbd::make_scheme("hht", system, {-0.3, 0, 0, 0, 1e-3, 10, 1e-10}), options);
+    const double end = std::atof(argv[2]);
+    instance.start({});
+    driver.start();
+    driver.advance(end / 2);
+    const long before = allocations, steps = driver.statistics.steps;
+    driver.advance(end);
+    std::printf("%ld %ld %ld\n", allocations - before, driver.statistics.steps - steps, driver.statistics.fallbacks);
+}
