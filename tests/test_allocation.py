@@ -7,9 +7,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from mbdfmu.lowering import lower
 
 import mbdfmu as mbd
+from mbdfmu.lowering import lower
 
 ROOT = Path(__file__).parents[1]
 

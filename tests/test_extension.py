@@ -8,10 +8,12 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from mbdfmu.description import Force, Joint
 from scipy.sparse.linalg import spsolve
 
 import mbdfmu as mbd
+import mbdfmu.forces
+import mbdfmu.joints
+from mbdfmu.description import Force, Joint
 
 JOINT = '''
 from mbdfmu.frames import Primitive, Row, relative_angle
@@ -24,7 +26,8 @@ class Circle(PlanarJoint, name="circle"):
 
     def primitives(self, i, j, resolve):
         dx, dy = j.x - i.x, j.y - i.y
-        return (Primitive(rows=(Row(direction="radius", value=0.5 * (dx * dx + dy * dy - 1), unit="m", reaction="pull"),)),)
+        row = Row(direction="radius", value=0.5 * (dx * dx + dy * dy - 1), unit="m", reaction="pull")
+        return (Primitive(rows=(row,)),)
 
     def free(self, i, j, resolve):
         return {"angle": relative_angle(i, j)}
@@ -74,7 +77,8 @@ def test_joint_and_force_from_a_folder(families: None, tmp_path: Path) -> None:
         """{"format_version": 1, "name": "own", "gravity": [0, -9.81],
         "bodies": {"ball": {"mass": 1, "inertia": 1, "position": [1, 0]}},
         "joints": {"rail": {"type": "circle", "i": {"body": "ground"}, "j": {"body": "ball"}}},
-        "forces": {"rubber": {"type": "hardening", "i": {"body": "ground", "at": [0, -3]}, "j": {"body": "ball"}, "stiffness": 2}}}"""
+        "forces": {"rubber": {"type": "hardening", "i": {"body": "ground", "at": [0, -3]}, "j": {"body": "ball"},
+                              "stiffness": 2}}}"""
     )
     result = mbd.Model.load(file).simulate(1.0, 0.1, tolerance=1e-9)
     x, y, speed = result["ball.x"], result["ball.y"], np.hypot(result["ball.vx"], result["ball.vy"])
