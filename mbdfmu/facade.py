@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,7 +28,7 @@ from mbdfmu.description import (
     Output,
     Parameter,
 )
-from mbdfmu.errors import ModelError
+from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.lowering import lower
 from mbdfmu.results import Result
 from mbdfmu.signals import Signal, SymbolicModel
@@ -145,6 +146,10 @@ class Model:
         )
 
     def _settings(self, given: Mapping[str, Any]) -> Settings:
+        known = [f.name for f in fields(Settings)]
+        problems = [f"no setting is called {name!r}{did_you_mean(name, known)}" for name in given if name not in known]
+        if problems:
+            raise ModelError(problems)
         experiment = self.description.experiment
         default = {"tolerance": experiment.tolerance} if experiment and experiment.tolerance else {}
         return Settings(**{**default, **{k: v for k, v in given.items() if v is not None or k == "step"}})

@@ -24,6 +24,9 @@ DEEPEST = 40  # definitions that wait for each other
 class _AlreadyReported(ExpressionError):
     """The name's own definition has been reported."""
 
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name!r} is not defined", "", 0)
+
 
 class Names:
     """The names of one model."""

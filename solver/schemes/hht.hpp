@@ -76,12 +76,8 @@ public:
             result = correct(i, h, count);
         }
         h_ = h;
-        const State& now = i.state;
         if (result.status == Status::done) result.error = std::max(result.error, state_error(i.state, h));
-        if (result.status != Status::done)
-            result.worst_unknown = worst_coordinate(now, [&](int k) { return r_[k]; });  // the last correction
-        else if (!(result.error <= 1))
-            result.worst_unknown = worst_coordinate(now, [&](int k) { return a_[k] - now.a[k]; });
+        if (result.status != Status::done || !(result.error <= 1)) blame(i.state, result);
         return result;
     }
 
@@ -372,17 +368,22 @@ private:
         return result;
     }
 
-    template <class Change>
-    int worst_coordinate(const State& st, Change&& change) const {
-        const double* per_weight = st.memory.data() + layout_.per_weight;
-        int worst = -1;
+    // Finds what a failed step fails at: a row that is not a number, else the coordinate that moved most.
+    void blame(const State& st, StepResult& result) const {
+        const auto odd = std::find_if(r_.begin(), r_.end(), [](double x) { return !std::isfinite(x); });
+        if (result.status == Status::singular && odd != r_.end()) {
+            result.status = Status::not_finite;
+            result.worst_unknown = static_cast<int>(odd - r_.begin());
+            return;
+        }
+        const bool converged = result.status == Status::done;  // then r_ holds the last correction, which says nothing
         double largest = -1;
         for (int k = 0; k < s_.nv; ++k) {
-            const double d = std::fabs(change(k) * per_weight[k]);
-            if (!(d <= largest)) largest = d, worst = k;
+            const double change = converged ? a_[k] - st.a[k] : r_[k];
+            const double d = std::fabs(change * st.memory[layout_.per_weight + k]);
+            if (!(d <= largest)) largest = d, result.worst_unknown = k;
             if (!std::isfinite(d)) break;
         }
-        return worst;
     }
 
     // A new factorisation pays once the iterations lost to the old one have cost as much.
