@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
+from inspect import signature
 from pathlib import Path
 from typing import Any, Self
 
@@ -146,7 +147,7 @@ class Model:
         )
 
     def _settings(self, given: Mapping[str, Any]) -> Settings:
-        known = [f.name for f in fields(Settings)]
+        known = [*(f.name for f in fields(Settings)), *signature(self.simulate).parameters]
         problems = [f"no setting is called {name!r}{did_you_mean(name, known)}" for name in given if name not in known]
         if problems:
             raise ModelError(problems)

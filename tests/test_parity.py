@@ -35,8 +35,8 @@ class Case:
     h: float
 
 
-# With steps so small that one iteration with an old matrix suffices, extrapolation amplifies rounding up to the
-# corrector's tolerance; the steps below need two.
+# Steps that need two iterations: where one with an old matrix suffices, extrapolation amplifies rounding up to the
+# tolerance of the corrector.
 CASES = {
     "pendulum": Case(models.pendulum, planar.Planar, 0.01),
     "double_pendulum": Case(models.double_pendulum, planar.Planar, 0.01),
@@ -91,10 +91,12 @@ def differences(native: Any, theirs: hht.Hht, h: float) -> Iterator[tuple[str, f
         yield what, abs(native.statistics[what] - theirs.count[what]), 0
 
 
-def compare(native: Any, theirs: hht.Hht, until: Callable[[float], float], *, take_over: bool = False) -> None:
+def compare(
+    native: Any, theirs: hht.Hht, until: Callable[[float], float], *, steps: int = STEPS, take_over: bool = False
+) -> None:
     """Step both side by side; where rounding may have turned a decision, what follows is another run."""
     before = np.inf
-    for k in range(1, STEPS + 1):
+    for k in range(1, steps + 1):
         t, t_end = theirs.t, until(theirs.t)
         native.advance(t_end, limit=1)
         theirs.advance(t_end)
@@ -129,9 +131,17 @@ def test_fixed_steps_agree(name: str, form: str, alpha: float, weights: str) -> 
 @every_case
 @every_option
 def test_error_controlled_steps_agree(name: str, form: str, alpha: float, weights: str) -> None:
-    """Step by step from the same numbers: first steps are small, and 1/h^2 times rounding would decide their growth."""
-    native, transcription = pair(CASES[name], form=form, alpha=alpha, weights=weights)
-    compare(native, transcription, lambda t: 1000 * CASES[name].h, take_over=True)
+    """Step by step from the same numbers, so that 1/h^2 times rounding of one step cannot grow in the next ones."""
+    case = CASES[name]
+    native, transcription = pair(case, first=case.h / 2, form=form, alpha=alpha, weights=weights)
+    compare(native, transcription, lambda t: 1000 * case.h, take_over=True)
+
+
+@every_case
+def test_chosen_first_steps_agree(name: str) -> None:
+    """And what follows from them; the estimate is far below the tolerance, so that the next step may grow fivefold."""
+    native, transcription = pair(CASES[name])
+    compare(native, transcription, lambda t: 1000 * CASES[name].h, steps=1)
 
 
 @every_case
@@ -147,7 +157,7 @@ def test_error_controlled_runs_agree(name: str, form: str) -> None:
 def test_communication_points_agree(name: str) -> None:
     """Each is hit exactly, by two equal last steps, and the free step size survives."""
     interval = 3.7 * CASES[name].h
-    native, transcription = pair(CASES[name])
+    native, transcription = pair(CASES[name], first=CASES[name].h / 2)
 
     def next_point(t: float) -> float:
         return interval * (np.floor(t / interval * (1 + 1e-9)) + 1)
@@ -157,7 +167,7 @@ def test_communication_points_agree(name: str) -> None:
 
 @every_case
 def test_the_sharp_estimate_agrees(name: str) -> None:
-    native, transcription = pair(CASES[name], estimate="sharp")
+    native, transcription = pair(CASES[name], first=CASES[name].h / 2, estimate="sharp")
     compare(native, transcription, lambda t: 1000 * CASES[name].h, take_over=True)
 
 
@@ -169,6 +179,24 @@ def test_failed_correctors_agree(name: str, iterations: int) -> None:
     native, transcription = pair(case, first=100 * case.h, tolerance=1e-3, max_iterations=iterations)
     compare(native, transcription, lambda t: 1000 * case.h, take_over=True)
     assert transcription.count["failed"] > 0, "nothing has failed; the first step is too small for this test"
+
+
+@every_case
+def test_rejected_steps_agree(name: str) -> None:
+    """A first step with an error hundreds of times the tolerance."""
+    case = CASES[name]
+    native, transcription = pair(case, first=5 * case.h, tolerance=1e-8)
+    compare(native, transcription, lambda t: 1000 * case.h, steps=10, take_over=True)
+    assert transcription.count["rejected"] > 0, "nothing was rejected; the first step is too small for this test"
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "spring_damper"])  # too linear: nothing fails
+def test_retries_with_a_new_matrix_agree(name: str) -> None:
+    """Few iterations and a tight corrector: old matrices fail where new ones do not."""
+    case = CASES[name]
+    native, transcription = pair(case, first=case.h / 4, max_iterations=2, stop_ratio=1e-5)
+    compare(native, transcription, lambda t: 1000 * case.h, take_over=True)
+    assert transcription.count["retried"] > 0, "no old matrix has failed; tighten the corrector"
 
 
 def order(form: str, system: planar.System, t_end: float, steps: int) -> float:

@@ -88,6 +88,7 @@ class Iteration:
     converged: bool = False
     renew: bool = False
     diverged: bool = False
+    open: float = 0.0  # constraint violation when last looked at
 
 
 @dataclass
@@ -126,7 +127,7 @@ class Hht:
         s = self.system
         self.t, self.h, self.q, self.v = 0.0, 0.0, q, v
         self.a, self.lam = s.accelerations(0.0, q, v)
-        self.qdd = self.a
+        self.qdd, self.last_h = self.a, 0.0
         self.balance = self.force_balance()
         unit_floor = (self.options.weights == "paper") | s.rotational
         self.Y = np.maximum(np.where(unit_floor, 1.0, s.length), np.abs(q))  # after eq. 34; choice: the model's length
@@ -161,9 +162,16 @@ class Hht:
 
     def newmark(self, a: Vector, h: float) -> tuple[Vector, Vector]:
         """q and v at t_{n+1}."""
-        q = self.q + h * self.v + h**2 / 2 * ((1 - 2 * self.beta) * self.a + 2 * self.beta * a)  # eq. 2a
-        v = self.v + h * ((1 - self.gamma) * self.a + self.gamma * a)  # eq. 2b
+        a_n = self.leading(h)
+        q = self.q + h * self.v + h**2 / 2 * ((1 - 2 * self.beta) * a_n + 2 * self.beta * a)  # eq. 2a
+        v = self.v + h * ((1 - self.gamma) * a_n + self.gamma * a)  # eq. 2b
         return q, v
+
+    def leading(self, h: float) -> Vector:
+        """a_n; in the corrected form it runs alpha times the last step ahead of qdd_n, and shall by alpha h (T5.9)."""
+        if self.options.form == "printed" or self.last_h == 0:
+            return self.a
+        return self.qdd + h / self.last_h * (self.a - self.qdd)
 
     def balanced(self, a: Vector) -> Vector:
         """What M is multiplied with in e1: a/(1 + alpha) as printed, qdd_{n+1} in the corrected form."""
@@ -221,6 +229,16 @@ class Hht:
     # ---------------------------------------------------------------- section 3.4: correction
 
     def correct(self, h: float) -> Trial:
+        """Choice: before a step is cut, it is tried again with a new matrix."""
+        kept = self.matrix.values is not None
+        trial = self.iterate(h)
+        if trial.done or not kept:
+            return trial
+        self.count["retried"] += 1
+        self.matrix.values = None
+        return self.iterate(h)
+
+    def iterate(self, h: float) -> Trial:
         """Newton-like iteration on eq. 12."""
         predicted = self.extrapolated(self.degree, self.t + h)
         p = len(self.q)
@@ -239,7 +257,7 @@ class Hht:
             self.judge(at, self.norm(delta[:p]) * h**2 / math.sqrt(self.psi), math.sqrt(self.theta(a, h)))
             if at.diverged:
                 break
-            if at.converged and self.closed(a, h):
+            if at.converged and self.closed(at, a, h):
                 self.note_iterations(at)
                 return Trial(a, lam, True)
         return Trial(a, lam, False)
@@ -260,7 +278,10 @@ class Hht:
         else:
             xi = size / before  # eq. 43
             left = xi / (1 - xi) * size if xi < 1 else math.inf
-            at.converged = self.decisions.either((size, rounding), (left, allowed))  # eq. 45
+            tests = [(size, rounding), (left, allowed)]  # eq. 45
+            if at.renewed_at > 0 and not self.decisions.at_most(xi, 0.5):
+                tests.append((size, 1000 * rounding))  # choice: noise, which no iteration makes smaller
+            at.converged = self.decisions.either(*tests)
             if not at.converged:
                 self.judge_slow(at, xi)
 
@@ -271,16 +292,21 @@ class Hht:
         elif at.k - at.renewed_at >= 2:
             at.diverged = not self.decisions.at_most(xi, 1.0)
 
-    def closed(self, a: Vector, h: float) -> bool:
-        """Choice: the constraints hold to a fraction of the model's length, or to rounding."""
-        s = self.system
+    def closed(self, at: Iteration, a: Vector, h: float) -> bool:
+        """Choice: the constraints hold to a fraction of the model's length and of the step's error, or to rounding."""
+        s, o = self.system, self.options
         if len(self.lam) == 0:
             return True
         self.count["constraint_checks"] += 1
         q, _ = self.newmark(a, h)
-        violation = np.abs(s.constraints(self.t + h, q)) / np.where(s.rotational_rows, 1.0, s.length)
-        rounding = 64 * np.finfo(float).eps * np.max(np.abs(q)) / s.length
-        return self.decisions.at_most(float(np.max(violation)), max(self.options.constraint_tolerance, rounding))
+        scaled = np.abs(s.constraints(self.t + h, q)) / np.where(s.rotational_rows, 1.0, s.length)
+        before, at.open = at.open, float(np.max(scaled))
+        of_step = o.stop_ratio * math.sqrt(self.theta(a, h)) * self.tolerance
+        rounding = 64 * np.finfo(float).eps * max(1.0, float(np.max(np.abs(q))) / s.length)
+        if self.decisions.either((at.open, min(o.constraint_tolerance, of_step)), (at.open, rounding)):
+            return True
+        at.renew = at.renew or (before > 0 and not self.decisions.at_most(at.open, 0.1 * before))
+        return False
 
     # ---- choice: when the matrix is recycled
 
@@ -311,6 +337,7 @@ class Hht:
         q, v = self.newmark(trial.a, h)
         qdd = self.balanced(trial.a)
         self.t, self.q, self.v, self.a, self.lam, self.qdd = self.t + h, q, v, trial.a, trial.lam, qdd
+        self.last_h = h
         self.Y = np.maximum(self.Y, np.abs(q))
         self.choose_degree()
         self.history = [Point(self.t, self.unknowns), *self.history][: HIGHEST_DEGREE + 1]
@@ -355,21 +382,25 @@ class Hht:
         self.accept(trial, h)
         if last:
             self.t = t_end
-        proposal = h * self.growth(theta, rejected)
-        cut_short = h < self.h and not rejected  # for t_end: the free step size is kept
-        self.h = max(self.h, proposal) if cut_short else proposal
+        self.choose_step(h, h * self.growth(theta, rejected), rejected)
+
+    def choose_step(self, h: float, proposal: float, rejected: bool) -> None:
+        """Choice: a step that was shortened much, only to hit t_end, leaves the free step size as it is."""
+        if rejected or not self.decisions.at_most(h, 0.75 * self.h):
+            self.h = self.h if proposal == h and not rejected else proposal
+        else:
+            self.h = max(self.h, proposal)
 
     def fitted(self, remaining: float) -> tuple[float, bool]:
-        """Choice: t_end is hit exactly, by two equal last steps."""
-        if self.decisions.at_most(remaining * (1 - 1e-10), self.h):
-            return remaining, True
-        return (self.h if self.decisions.at_most(2 * self.h, remaining) else remaining / 2), False
+        """Choice: t_end is hit exactly, by equal steps; 1e-10 keeps rounding from adding one."""
+        steps = math.ceil(remaining / self.h * (1 - 1e-10))
+        return (remaining, True) if steps <= 1 else (remaining / steps, False)
 
     def growth(self, theta: float, rejected: bool) -> float:
-        """Eq. 37b; choice: no growth by less than a quarter (the matrix is kept) or after a rejection, five at most."""
+        """Eq. 37b; choice: no growth by less than a third (the matrix is kept) or after a rejection, five at most."""
         factor = SAFETY * max(theta, 1e-24) ** (-1 / 6)
         grows = not self.decisions.at_most(factor, 1.0)
-        if grows and (rejected or self.decisions.at_most(factor, 1.25)):
+        if grows and (rejected or self.decisions.at_most(factor, 1.35)):
             return 1.0
         return min(max(factor, 0.2), 5.0)
 
