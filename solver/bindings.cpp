@@ -50,16 +50,17 @@ public:
     Driver driver;
 };
 
+void check(const Input& given, int wanted, const char* name) {
+    if (static_cast<int>(given.shape(0)) == wanted) return;
+    throw ModelError(std::string(name) + " has " + std::to_string(given.shape(0)) + " components, the model has " +
+                     std::to_string(wanted));
+}
+
 Point point_at(Instance& i, double t, const Input& q, const Input& v, const Input& a, const Input& lambda,
                const Input& x, const Input& xdot) {
     const System& s = i.system;
-    const auto check = [](const Input& given, int wanted, const char* name) {
-        if (static_cast<int>(given.shape(0)) != wanted)
-            throw ModelError(std::string(name) + " has " + std::to_string(given.shape(0)) +
-                             " components, the model has " + std::to_string(wanted));
-    };
-    check(q, s.nv, "q"), check(v, s.nv, "v"), check(a, s.nv, "a"), check(lambda, s.nc, "lam"), check(x, s.nx, "x"),
-        check(xdot, s.nx, "xdot");
+    check(q, s.nv, "q"), check(v, s.nv, "v"), check(a, s.nv, "a"), check(lambda, s.nc, "lam");
+    check(x, s.nx, "x"), check(xdot, s.nx, "xdot");
     return i.point(t, q.data(), v.data(), a.data(), lambda.data(), x.data(), xdot.data());
 }
 
@@ -217,6 +218,7 @@ NB_MODULE(_solver, m) {
              })
         .def("constraints",
              [](Simulation& s, double t, Input q) {
+                 check(q, s.system_->nv, "q");
                  const std::vector<double> zero(std::max({s.system_->nv, s.system_->nc, s.system_->nx, 1}));
                  const double* z = zero.data();
                  std::vector<double> phi(s.system_->nc);
@@ -225,6 +227,7 @@ NB_MODULE(_solver, m) {
              })
         .def("rates",
              [](Simulation& s, double t, Input q, Input v) {
+                 check(q, s.system_->nv, "q"), check(v, s.system_->nv, "v");
                  const std::vector<double> zero(std::max({s.system_->nv, s.system_->nc, s.system_->nx, 1}));
                  const double* z = zero.data();
                  std::vector<double> velocity(s.system_->nc), gamma(s.system_->nc);

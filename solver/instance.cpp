@@ -34,6 +34,8 @@ Instance::Instance(const System& s)
       gamma_(s.nc),
       u_(s.nu) {
     state.parameters = s.parameter_defaults;
+    compute_constants();
+    place_at_start();
 }
 
 void Instance::set_parameter(int index, double value) {
@@ -102,36 +104,29 @@ void Instance::solve(const Factor& factor, double* x) {
 
 // ---------------------------------------------------------------- consistent start
 
+void Instance::compute_constants() {
+    system.constants(state.parameters.data(), constants.data(), parameter_registers_);
+    row_scale_.resize(system.nc);
+    for (int k = 0; k < system.nc; ++k) row_scale_[k] = system.rotational[system.nv + k] ? 1.0 : 1 / length();
+}
+
 void Instance::update() {
-    system.constants(state.parameters.data(), constants.data(), work.registers);
-    work.registers.resize(std::max(work.registers.size(), system.workspace().registers.size()));
+    compute_constants();
     for (std::size_t k = 0; k < constants.size(); ++k)
         if (!std::isfinite(constants[k]))
             throw ModelError("the parameter values give a number that is not finite (constant " + std::to_string(k) +
                              "); check divisions and roots in the model's expressions");
     for (int b = 0; b < system.bodies(); ++b)
-        for (int k = 0; k < 2; ++k)
-            if (!(constants[system.body_constants() + 2 * b + k] > 0))
-                throw ModelError(label(3 * b).substr(0, label(3 * b).rfind(' ')) + ": " + (k ? "inertia" : "mass") +
-                                 " must be positive, found " + number(constants[system.body_constants() + 2 * b + k]));
+        for (int k = 0; k < 2; ++k) {
+            const double value = constants[system.body_constants() + 2 * b + k];
+            const std::string body = label(3 * b).substr(0, label(3 * b).rfind(' '));
+            if (!(value > 0))
+                throw ModelError(body + (k ? ": inertia" : ": mass") + " must be positive, found " + number(value));
+        }
     if (!(length() > 0)) throw ModelError("the model's length scale must be positive, found " + number(length()));
-
-    row_scale_.resize(system.nc);
-    for (int k = 0; k < system.nc; ++k) row_scale_[k] = system.rotational[system.nv + k] ? 1.0 : 1 / length();
 }
 
-void Instance::restore(const State& saved) {
-    const auto fits = [](const auto& mine, int size) { return static_cast<int>(mine.size()) == size; };
-    if (!fits(saved.q, system.nv) || !fits(saved.lambda, system.nc) || !fits(saved.x, system.nx) ||
-        !fits(saved.u, system.nu) || !fits(saved.parameters, system.np))
-        throw ModelError("the saved state belongs to another model");
-    state = saved;
-    update();
-    report();
-}
-
-void Instance::start(const StartOptions& options) {
-    update();
+void Instance::place_at_start() {
     const double* s = constants.data() + system.start_at;
     const auto take = [&](std::vector<double>& to, int count) { to.assign(s, s + count), s += count; };
     take(state.q, system.nv);
@@ -147,7 +142,21 @@ void Instance::start(const StartOptions& options) {
     state.memory.clear();
     state.order = system.preferred_order();
     a = state.a, lambda = state.lambda, xdot = state.xdot, v = state.v;
+}
 
+void Instance::restore(const State& saved) {
+    const auto fits = [](const auto& mine, int size) { return static_cast<int>(mine.size()) == size; };
+    if (!fits(saved.q, system.nv) || !fits(saved.lambda, system.nc) || !fits(saved.x, system.nx) ||
+        !fits(saved.u, system.nu) || !fits(saved.parameters, system.np))
+        throw ModelError("the saved state belongs to another model");
+    state = saved;
+    update();
+    report();
+}
+
+void Instance::start(const StartOptions& options) {
+    update();
+    place_at_start();
     correct_positions(options);
     correct_velocities(options);
     v = state.v;

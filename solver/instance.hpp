@@ -56,6 +56,7 @@ public:
 
     void set_parameter(int index, double value);  // takes effect at the next start() or update()
     void update();                                // what follows from the parameters; throws ModelError
+    void place_at_start();                        // positions, velocities, inputs as given, not yet consistent
     void restore(const State& saved);             // of this instance or another of the same System
     void start(const StartOptions& options);
     void restart();  // after a discontinuity: consistent v, a, lambda at t+
@@ -79,11 +80,12 @@ public:
 private:
     PivotingSolver pivoting_solver_;
     Factor factor1_;
-    std::vector<double> unknowns_, rows_, velocity_rows_, gamma_, u_;
+    std::vector<double> parameter_registers_, unknowns_, rows_, velocity_rows_, gamma_, u_;
     double time_ = 0;
 
     std::vector<double> row_scale_;  // 1/length for rows in m, 1 for rows in rad
     Violation worst(const double* rows) const;
+    void compute_constants();
     void evaluate_index1(const double* v);
     void factorise_index1(const std::vector<char>* keep);
     void freeze(const std::vector<char>& keep);

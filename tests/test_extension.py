@@ -125,3 +125,12 @@ def test_scheme_in_python_has_its_order() -> None:
     )
     assert fine < 1e-4
     assert np.log2(coarse / fine) == pytest.approx(2, abs=0.2)
+
+
+def test_equations_can_be_asked_before_the_start_and_check_their_arguments() -> None:
+    model = mbd.models.load("pendulum")  # with an input
+    system, zero = model.compile(), np.zeros(3)
+    np.testing.assert_allclose(system.residual(0, zero, zero, zero, np.zeros(2))[:3], [0, 9.81, 0])
+    for call in (lambda: system.constraints(0, [1.0]), lambda: system.rates(0, zero, [1.0])):
+        with pytest.raises(mbd.ModelError, match="has 1 components, the model has 3"):
+            call()

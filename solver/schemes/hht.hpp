@@ -46,6 +46,7 @@ public:
           phi_(s_.nc),
           q_fixed_(s_.nv),
           v_fixed_(s_.nv),
+          a_start_(s_.nv),
           x_fixed_(s_.nx),
           zero_(s_.nv) {}
 
@@ -109,7 +110,8 @@ private:
     const HhtOptions o_;
     const double gamma_, beta_, constant_;
     double tolerance_ = 1e-6, h_ = 0;
-    std::vector<double> q_, v_, a_, qdd_, lambda_, x_, xdot_, w_, r_, phi_, q_fixed_, v_fixed_, x_fixed_, zero_;
+    std::vector<double> q_, v_, a_, qdd_, lambda_, x_, xdot_, w_, r_, phi_, q_fixed_, v_fixed_, a_start_, x_fixed_,
+        zero_;
 
     // ---- the scheme's memory within State
     struct Layout {
@@ -194,7 +196,7 @@ private:
         const double last = slot(st, 0)[0], ratio = last > 0 && o_.printed_form == 0 ? h / last : 1;
         const double *qdd = st.memory.data() + layout_.qdd, *w = st.memory.data() + layout_.w;
         for (int k = 0; k < s_.nv; ++k) {
-            const double a = qdd[k] + ratio * (st.a[k] - qdd[k]);
+            const double a = a_start_[k] = qdd[k] + ratio * (st.a[k] - qdd[k]);
             q_fixed_[k] = st.q[k] + h * st.v[k] + c1 * a;
             v_fixed_[k] = st.v[k] + c2 * a;
         }
@@ -274,11 +276,10 @@ private:
         for (double& x : r_) x = -x;
         i.solve(i.state.factor, r_.data());
         const double* per_weight = i.state.memory.data() + layout_.per_weight;
-        const double* start = i.state.a.data();
         double sum = 0, total = 0;
         for (int k = 0; k < s_.nv; ++k) {
             a_[k] += r_[k];
-            const double d = r_[k] * per_weight[k], x = (a_[k] - start[k]) * per_weight[k];
+            const double d = r_[k] * per_weight[k], x = (a_[k] - a_start_[k]) * per_weight[k];
             sum += d * d;
             total += x * x;
         }
@@ -379,7 +380,7 @@ private:
         const bool converged = result.status == Status::done;  // then r_ holds the last correction, which says nothing
         double largest = -1;
         for (int k = 0; k < s_.nv; ++k) {
-            const double change = converged ? a_[k] - st.a[k] : r_[k];
+            const double change = converged ? a_[k] - a_start_[k] : r_[k];
             const double d = std::fabs(change * st.memory[layout_.per_weight + k]);
             if (!(d <= largest)) largest = d, result.worst_unknown = k;
             if (!std::isfinite(d)) break;

@@ -331,7 +331,7 @@ class Hht:
 
     def theta(self, a: Vector, h: float) -> float:
         """Theta_q of eq. 37a, with x = a_{n+1} - a_n (eq. 17c)."""
-        return self.norm(a - self.a) ** 2 * h**4 / self.psi
+        return self.norm(a - self.leading(h)) ** 2 * h**4 / self.psi
 
     def accept(self, trial: Trial, h: float) -> None:
         q, v = self.newmark(trial.a, h)
