@@ -114,12 +114,13 @@ def test_a_model_reaches_its_reference(name: str, at: int) -> None:
     assert {n: e for n, e in found.items() if e > allowed[kind(n)]} == {}
 
 
-def test_the_angles_of_andrews_are_right_to_five_digits() -> None:
-    """Absolute. At 1e-8 the angles of 15.8 rad miss by 1e-5 to 3e-5: met there in units of the weights, see above."""
+@pytest.mark.parametrize("first_step", [None, 1e-7, 1e-6, 3e-6])
+def test_the_angles_of_andrews_are_right_to_five_digits(first_step: float | None) -> None:
+    """Absolute, of angles up to 15.8 rad. Errors partly cancel at 0.03 s (at 0.01 s they are 1e-4): hence several runs."""
     data = reference("andrews")
     angles = [n for n in data["signals"] if kind(n) == "positions"]
     assert len(angles) == 7
-    simulation = mbd.models.load("andrews").start(tolerance=1e-9, **PAPER)
+    simulation = mbd.models.load("andrews").start(tolerance=1e-8, first_step=first_step, **PAPER)
     simulation.advance(0.03)
     assert max(abs(simulation[n] - data["signals"][n][2]) for n in angles) <= 1e-5
 
