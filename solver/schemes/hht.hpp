@@ -36,11 +36,12 @@ public:
                                       : beta_ - 1 / (6 * (1 + o_.alpha))),  // eq. 25
           q_(s_.nv),
           v_(s_.nv),
-          a_(s_.nv),
+          z_(s_.n()),
+          a_(z_.data()),
+          lambda_(a_ + s_.nv),
+          xdot_(lambda_ + s_.nc),
           qdd_(s_.nv),
-          lambda_(s_.nc),
           x_(s_.nx),
-          xdot_(s_.nx),
           w_(s_.nx),
           r_(s_.n()),
           phi_(s_.nc),
@@ -49,6 +50,9 @@ public:
           a_start_(s_.nv),
           x_fixed_(s_.nx),
           zero_(s_.nv) {}
+
+    Hht(const Hht&) = delete;
+    Hht& operator=(const Hht&) = delete;
 
     int error_order() const override { return 3; }
 
@@ -94,7 +98,10 @@ public:
         for (int k = 0; k < s_.nv; ++k) grow(m[at.per_weight + k], q_[k]);
         for (int k = 0; k < s_.nx; ++k) grow(m[at.per_weight + s_.nv + k], x_[k]);
         st.t += h_;
-        st.q.swap(q_), st.v.swap(v_), st.a.swap(a_), st.lambda.swap(lambda_), st.x.swap(x_), st.xdot.swap(xdot_);
+        st.q.swap(q_), st.v.swap(v_), st.x.swap(x_);
+        std::copy(a_, lambda_, st.a.begin());
+        std::copy(lambda_, xdot_, st.lambda.begin());
+        std::copy(xdot_, xdot_ + s_.nx, st.xdot.begin());
         choose_degree(st);
         remember(i);
         if (o_.printed_form != 0) keep_force_balance(i);
@@ -105,13 +112,16 @@ private:
     std::array<double, history_length> spacing_{};
     double weights_[history_length][history_length] = {};
     int highest_weights_ = -1;
+    Point trial_;  // where the iterates lie; the same through a step
 
     const System& s_;
     const HhtOptions o_;
     const double gamma_, beta_, constant_;
     double tolerance_ = 1e-6, h_ = 0;
-    std::vector<double> q_, v_, a_, qdd_, lambda_, x_, xdot_, w_, r_, phi_, q_fixed_, v_fixed_, a_start_, x_fixed_,
-        zero_;
+    std::vector<double> q_, v_;
+    std::vector<double> z_;        // the unknowns: a, lambda, Xdot
+    double *a_, *lambda_, *xdot_;  // where they lie in z
+    std::vector<double> qdd_, x_, w_, r_, phi_, q_fixed_, v_fixed_, a_start_, x_fixed_, zero_;
 
     // ---- the scheme's memory within State
     struct Layout {
@@ -180,15 +190,9 @@ private:
     void predict(State& st, double h) {
         extrapolation(st, h);
         const double* weights = weights_[static_cast<int>(counter(st, DEGREE))];
-        const auto combine = [&](std::vector<double>& to, int offset) {
-            const double *p0 = slot(st, 0) + offset, *p1 = slot(st, 1) + offset, *p2 = slot(st, 2) + offset,
-                         *p3 = slot(st, 3) + offset;
-            const double w0 = weights[0], w1 = weights[1], w2 = weights[2], w3 = weights[3];
-            for (std::size_t k = 0; k < to.size(); ++k) to[k] = w0 * p0[k] + w1 * p1[k] + w2 * p2[k] + w3 * p3[k];
-        };
-        combine(a_, 1);
-        combine(lambda_, 1 + s_.nv);
-        combine(xdot_, 1 + s_.nv + s_.nc);
+        const double *p0 = slot(st, 0) + 1, *p1 = slot(st, 1) + 1, *p2 = slot(st, 2) + 1, *p3 = slot(st, 3) + 1;
+        const double w0 = weights[0], w1 = weights[1], w2 = weights[2], w3 = weights[3];
+        for (std::size_t k = 0; k < z_.size(); ++k) z_[k] = w0 * p0[k] + w1 * p1[k] + w2 * p2[k] + w3 * p3[k];
 
         // what eqs. 2a, 2b and T5.6 add from t_n
         const double c1 = h * h / 2 * (1 - 2 * beta_), c2 = h * (1 - gamma_);
@@ -238,14 +242,10 @@ private:
         }
     }
 
-    Point trial_point(Instance& i, double h) {
-        return i.point(i.state.t + h, q_.data(), v_.data(), qdd_.data(), lambda_.data(), x_.data(), xdot_.data());
-    }
-
     // Residual at the present iterate; with a new factorisation where asked. False where that is singular.
     bool evaluate(Instance& i, double h, bool derive, Statistics& count) {
         const double bq = beta_ * h * h;
-        const Point p = trial_point(i, h);
+        const Point& p = trial_;
         ++count.residuals;
         if (derive) {
             ++count.jacobians;
@@ -257,7 +257,8 @@ private:
         } else {
             s_.residual(p, i.work, r_.data());
         }
-        for (int k = s_.nv; k < s_.nv + s_.nc; ++k) r_[k] /= bq;
+        const double per_bq = 1 / bq;
+        for (int k = s_.nv; k < s_.nv + s_.nc; ++k) r_[k] *= per_bq;
         if (o_.printed_form != 0) {
             const double* balance = i.state.memory.data() + layout_.balance;
             for (int k = 0; k < s_.nv; ++k) r_[k] += balance[k];
@@ -273,23 +274,20 @@ private:
 
     // Solves for the correction and applies it.
     Sizes improve(Instance& i, double h) {
-        for (double& x : r_) x = -x;
         i.solve(i.state.factor, r_.data());
         const double* per_weight = i.state.memory.data() + layout_.per_weight;
+        for (std::size_t k = 0; k < z_.size(); ++k) z_[k] -= r_[k];
         double sum = 0, total = 0;
         for (int k = 0; k < s_.nv; ++k) {
-            a_[k] += r_[k];
             const double d = r_[k] * per_weight[k], x = (a_[k] - a_start_[k]) * per_weight[k];
             sum += d * d;
             total += x * x;
         }
-        for (int k = 0; k < s_.nc; ++k) lambda_[k] += r_[s_.nv + k];
         double size = scale(h, s_.nv) * std::sqrt(sum);
         if (s_.nx > 0) {
             double states = 0;
             for (int k = 0; k < s_.nx; ++k) {
                 const double d = r_[s_.nv + s_.nc + k];
-                xdot_[k] += d;
                 states += d * d * per_weight[s_.nv + k] * per_weight[s_.nv + k];
             }
             size = std::max(size, gamma_ * (1 + o_.alpha) * h / tolerance_ * std::sqrt(states / s_.nx));
@@ -310,10 +308,10 @@ private:
     double scale(double h, int count) const { return constant_ * h * h / (tolerance_ * std::sqrt(std::max(1, count))); }
 
     // |Phi| after the last correction; rule (45) alone would leave it at a fraction of the tolerance.
-    bool closed(Instance& i, double h, StepResult& result, Statistics& count) {
+    bool closed(Instance& i, StepResult& result, Statistics& count) {
         if (s_.nc == 0) return true;
         ++count.constraint_checks;
-        s_.constraints(trial_point(i, h), i.work, phi_.data());
+        s_.constraints(trial_, i.work, phi_.data());
         const Violation worst = i.worst_position(phi_.data());
         result.violation = worst.scaled;
         result.worst_row = worst.row;
@@ -332,6 +330,7 @@ private:
         bool converged = false;
         double before = 0, open = 0;
         int derived_at = 0;
+        trial_ = i.point(st.t + h, q_.data(), v_.data(), qdd_.data(), lambda_, x_.data(), xdot_);
         const int limit = static_cast<int>(o_.max_iterations);
         for (int k = 1; k <= limit; ++k) {
             place(st, h);
@@ -361,7 +360,7 @@ private:
             before = size;
             if (!converged) continue;
             place(st, h);
-            if (closed(i, h, result, count)) return keep_count(st, k, derived_at), result;
+            if (closed(i, result, count)) return keep_count(st, k, derived_at), result;
             derive = derive || (open > 0 && result.violation > 0.1 * open);  // closing too slowly
             open = result.violation;
         }
