@@ -80,6 +80,7 @@ bool Instance::factorise(Factor& factor) {
     ++factorisations;
     const auto attempt = [&](Order order) {
         const Elimination& program = system.elimination(order);
+        if (!program.exists()) return false;
         factor.values.resize(program.values());
         factor.order = order;
         factor.pivoting = false;

@@ -47,49 +47,49 @@ struct Graph {
     }
 };
 
-// When a node without mass (a joint's rows) may be eliminated: all its bodies are gone, or (eager) one is, whose free
-// motions are not yet used up by other rows.
+// When a node without mass may be eliminated. A joint's rows: when all their bodies are gone, or (eager) when one is
+// whose free motions are not yet used up by other rows. A coordinate without mass: when everything around it is gone.
 class Eligibility {
 public:
     Eligibility(const Graph& graph, const Nodes& nodes, Order order)
         : nodes_(nodes),
           order_(order),
-          bodies_(nodes.count()),
+          followers_(nodes.count()),
           waiting_(nodes.count()),
           left_(graph.size),
           ready_(nodes.count()) {
         for (int node = 0; node < nodes.count(); ++node) {
-            ready_[node] = nodes.has_mass[node];
-            if (nodes.has_mass[node]) continue;
-            for (int b : graph.neighbours[node]) {
-                if (!nodes.has_mass[b]) continue;
-                ++waiting_[node];
-                bodies_[b].push_back(node);
-            }
-            if (!waiting_[node]) ready_[node] = true;  // nothing to wait for: the pivot check will judge it
+            if (!nodes.has_mass[node])
+                for (int b : graph.neighbours[node]) {
+                    const bool first = nodes.has_mass[b] || (nodes.is_row[b] && !nodes.is_row[node]);
+                    if (!first) continue;
+                    ++waiting_[node];
+                    followers_[b].push_back(node);
+                }
+            ready_[node] = waiting_[node] == 0;  // with nothing to wait for, the pivot check will judge it
         }
     }
     bool ready(int node) const { return ready_[node]; }
 
-    // Returns the rows that may follow now.
-    std::vector<int> eliminated(int body, const Graph& graph) {
+    // Returns the nodes that may follow now.
+    std::vector<int> eliminated(int node, const Graph& graph) {
         std::vector<int> released;
-        const auto release = [&](int rows) {
-            left_[body] -= graph.size[rows];
-            ready_[rows] = true;
-            released.push_back(rows);
+        const auto release = [&](int follower) {
+            left_[node] -= graph.size[follower];
+            ready_[follower] = true;
+            released.push_back(follower);
         };
-        for (int rows : bodies_[body])  // this was their last body: they lean on it whether there is room or not
-            if (--waiting_[rows] == 0 && !ready_[rows]) release(rows);
-        for (int rows : bodies_[body])
-            if (order_ == Order::eager && !ready_[rows] && graph.size[rows] <= left_[body]) release(rows);
+        for (int f : followers_[node])  // the last they waited for: rows lean on it whether there is room or not
+            if (--waiting_[f] == 0 && !ready_[f]) release(f);
+        for (int f : followers_[node])
+            if (order_ == Order::eager && !ready_[f] && nodes_.is_row[f] && graph.size[f] <= left_[node]) release(f);
         return released;
     }
 
 private:
     const Nodes& nodes_;
     Order order_;
-    std::vector<std::vector<int>> bodies_;  // rows that lean on each body
+    std::vector<std::vector<int>> followers_;  // nodes that wait for each node
     std::vector<int> waiting_, left_;
     std::vector<char> ready_;
 };
@@ -98,7 +98,7 @@ private:
 
 // Minimum degree over whole bodies and joints; ties go to the node farthest from the start of the model, so that chains
 // are eliminated from their tips.
-std::vector<int> elimination_order(const Pattern& pattern, int n, const Nodes& nodes, Order order) {
+std::vector<int> elimination_order(const Pattern& pattern, int n, const Nodes& nodes, Order order, double budget) {
     Graph graph(pattern, n, nodes);
     Eligibility eligibility(graph, nodes, order);
     using Entry = std::pair<int, int>;  // degree, -node
@@ -114,6 +114,9 @@ std::vector<int> elimination_order(const Pattern& pattern, int n, const Nodes& n
 
     std::vector<int> sequence;
     while (!queue.empty()) {
+        const int degree = queue.begin()->first, size = graph.size[-queue.begin()->second];
+        for (int k = 0; k < size; ++k) budget -= static_cast<double>(degree + k) * (degree + k);
+        if (budget < 0) return {};
         const int node = -queue.begin()->second;
         queue.erase(queue.begin());
         key[node] = -1;
@@ -134,8 +137,10 @@ std::vector<int> elimination_order(const Pattern& pattern, int n, const Nodes& n
     return unknowns;
 }
 
-Elimination::Elimination(const Pattern& pattern, int n, const Nodes& nodes, Order order) : n_(n) {
-    const auto sequence = elimination_order(pattern, n, nodes, order);
+Elimination::Elimination(const Pattern& pattern, int n, const Nodes& nodes, Order order, double budget) {
+    const auto sequence = elimination_order(pattern, n, nodes, order, budget);
+    if (sequence.empty()) return;
+    n_ = n;
     unknown_.assign(sequence.begin(), sequence.end());
     std::vector<int> position(n);
     for (int k = 0; k < n; ++k) position[sequence[k]] = k;

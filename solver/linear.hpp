@@ -18,20 +18,23 @@ namespace mbd {
 struct Nodes {
     std::vector<int> of_unknown;  // node of every unknown, 0 .. count-1
     std::vector<char> has_mass;   // a node with mass has regular pivots whenever it is eliminated
+    std::vector<char> is_row;     // the node holds constraint rows
     int count() const { return static_cast<int>(has_mass.size()); }
 };
 
 // eager: a joint may follow its outer body (trees from the tips to the ground). patient: it waits for all its bodies,
 // which is regular wherever M is positive definite on the eliminated bodies, but fills more in around hubs.
 enum class Order { eager, patient };
-std::vector<int> elimination_order(const Pattern& pattern, int n, const Nodes& nodes, Order order);
+// Empty where the factorisation would take more than `budget` multiply-adds.
+std::vector<int> elimination_order(const Pattern& pattern, int n, const Nodes& nodes, Order order, double budget);
 
 class Elimination {
 public:
     Elimination() = default;
-    Elimination(const Pattern& pattern, int n, const Nodes& nodes, Order order);
+    // There is no program (exists() is false) where it would take more than `budget` multiply-adds.
+    Elimination(const Pattern& pattern, int n, const Nodes& nodes, Order order, double budget);
 
-    int n() const { return n_; }
+    bool exists() const { return n_ > 0; }
     std::size_t values() const { return place_count_; }        // numbers a factor needs
     std::size_t operations() const { return update_.size(); }  // multiply-adds of one factorisation
     std::size_t solve_operations() const { return place_count_; }

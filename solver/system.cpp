@@ -10,6 +10,7 @@ namespace {
 
 // A count that later sizes an array: a damaged blob must not make the reader ask for all memory.
 constexpr int largest_count = 50'000'000;
+constexpr double dearest_program = 1e9;  // multiply-adds of one factorisation; its list takes four bytes each
 
 }  // namespace
 
@@ -22,8 +23,10 @@ System::System(const unsigned char* data, std::size_t size) {
     read_programs(blob);
     read_names(blob);
     build_pattern();
-    eager_ = Elimination(pattern, n(), nodes, Order::eager);
-    patient_ = Elimination(pattern, n(), nodes, Order::patient);
+    eager_ = Elimination(pattern, n(), nodes, Order::eager, dearest_program);
+    patient_ = Elimination(pattern, n(), nodes, Order::patient, 10.0 * static_cast<double>(eager_.operations()) + 1e4);
+    if (!eager_.exists() && n() > 0)
+        throw ModelError("the model is too densely coupled: one factorisation would take over 1e9 operations");
     const Elimination& used = elimination(preferred_order());
     const double refactor = static_cast<double>(used.operations() + pattern.singles.size() + 2 * pattern.pairs.size() +
                                                 derivative_.size() - residual_.size());
@@ -140,6 +143,8 @@ void System::read_names(const Blob& blob) {
     }
     nodes.of_unknown.assign(groups.begin(), groups.end());
     nodes.has_mass.assign(count, 0);
+    nodes.is_row.assign(count, 0);
+    for (int k = nv; k < nv + nc; ++k) nodes.is_row[groups[k]] = 1;
 }
 
 void System::build_pattern() {

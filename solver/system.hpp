@@ -62,7 +62,7 @@ public:
     const Elimination& elimination(Order order) const { return order == Order::eager ? eager_ : patient_; }
     // The order with fewer operations; patient where they are equal, because its pivots depend less on each other.
     Order preferred_order() const {
-        return eager_.operations() < patient_.operations() ? Order::eager : Order::patient;
+        return !patient_.exists() || eager_.operations() < patient_.operations() ? Order::eager : Order::patient;
     }
     // what a new factorisation costs, in units of one residual and solve (from counts of operations, never from a
     // clock)
