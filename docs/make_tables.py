@@ -1,0 +1,272 @@
+"""Rewrite the tables of the docs that follow from the registries; must not know what the pages say around them.
+
+    python docs/make_tables.py            rewrite stale tables
+    python docs/make_tables.py --check    name them and end with 1
+
+A table stands between `<!-- table: NAME -->` and `<!-- end -->`. Where code has no text for the last column, "meaning",
+it is written by hand and kept; a new row begins with "?", which counts as stale until somebody explains it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, get_args
+
+import mbdfmu.forces  # noqa: F401  fills the family
+from mbdfmu.description import Body, Coordinate, Description, Force, Joint, Marker, Motion, schema
+from mbdfmu.description.description import Header
+from mbdfmu.description.parts import Element, Experiment, Typed
+from mbdfmu.description.pieces import sections
+from mbdfmu.expressions import FUNCTIONS
+from mbdfmu.facade import Model
+from mbdfmu.joints import PlanarJoint
+from mbdfmu.schemes import Scheme
+
+DOCS = Path(__file__).resolve().parent
+TABLE = re.compile(r"(?P<begin><!-- table: (?P<name>[\w-]+) -->\n)(?P<body>.*?)(?P<end><!-- end -->)", re.DOTALL)
+BY_HAND, OPEN = "", "?"  # the last cell of a row: to be kept, not yet written
+ENDS = ("i", "j", "text")  # fields that every joint and force has
+Row = tuple[str, ...]
+
+
+# ---------------------------------------------------------------- fields of the model file
+
+
+def fields_of(element: type[Element], skipped: Sequence[str] = ()) -> Iterator[Row]:
+    """Field, kind, unit and default of everything a file may say about an element."""
+    rules, units = _rules(element), element.units()
+    for name, info in element.model_fields.items():
+        if name not in skipped:
+            default = "required" if info.is_required() else _shown(info.default)
+            kind = "unit" if name == "unit" else _kind(rules[name])
+            yield f"`{name}`", kind, units.get(name, ""), default, BY_HAND
+
+
+def _rules(element: type[Element]) -> Mapping[str, Any]:
+    """The JSON schema of each field."""
+    document = _schema()
+    rule = document if element is Header else document["$defs"][element.__name__]
+    while "properties" not in rule:  # an element that may be given by its value alone
+        rule = rule["anyOf"][-1]
+    properties: Mapping[str, Any] = rule["properties"]
+    return properties
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    return schema()
+
+
+_KINDS = {("number", "text"): "value", ("number > 0", "text"): "value > 0", ("number >= 0", "text"): "value >= 0"}
+
+
+def _kind(rule: Mapping[str, Any]) -> str:
+    if "anyOf" in rule or "oneOf" in rule:
+        kinds = tuple(_kind(r) for r in rule.get("anyOf", rule.get("oneOf", ())) if r.get("type") != "null")
+        return _KINDS.get(kinds, " or ".join(dict.fromkeys(kinds)))
+    if "$ref" in rule:
+        return str(rule["$ref"]).rpartition("/")[2].lower()
+    if "enum" in rule or "const" in rule:
+        return " or ".join(f"`{choice}`" for choice in rule.get("enum", [rule.get("const")]))
+    return _PLAIN[rule["type"]](rule)
+
+
+_PLAIN = {
+    "number": lambda rule: "number" + (" > 0" if "exclusiveMinimum" in rule else " >= 0" if "minimum" in rule else ""),
+    "string": lambda rule: "name" if "pattern" in rule else "text",
+    "boolean": lambda rule: "`true` or `false`",
+    "array": lambda rule: "[value, value]",
+}
+
+
+def _shown(default: object) -> str:
+    if default is None or default == "":
+        return "none"
+    if isinstance(default, tuple):
+        return f"[{', '.join(map(_shown, default))}]"
+    if isinstance(default, bool):
+        return str(default).lower()
+    return f"{default:g}" if isinstance(default, float) else f"`{default}`"
+
+
+# ---------------------------------------------------------------- families
+
+
+def joints() -> Iterator[Row]:
+    for name, joint in PlanarJoint.members().items():
+        rows = sum(s.name.startswith("JOINT.reaction.") for s in _sample("joints", joint))
+        yield f"`{name}`", _text(joint.summary()), str(rows), str(joint.freedoms)
+
+
+def forces() -> Iterator[Row]:
+    for name, force in Force.members().items():
+        yield f"`{name}`", _text(force.summary())
+
+
+def family_fields(family: type[Typed]) -> Iterator[Row]:
+    """Type and field of what members have besides their ends."""
+    for name, member in family.members().items():
+        for row in fields_of(member, ENDS):
+            yield f"`{name}`", *row
+
+
+def functions() -> Iterator[Row]:
+    for f in FUNCTIONS.values():
+        call, colon, text = f.text.partition(": ")
+        if not (colon and call.startswith(f"{f.name}(")):
+            call, text = f"{f.name}({'x' if f.arity == 1 else 'a,b'})", f.text
+        yield f"`{call}`", _text(text)
+
+
+def options() -> Iterator[Row]:
+    for name, scheme in Scheme.members().items():
+        for f in fields(scheme):
+            low, high, choices = (f.metadata[key] for key in ("low", "high", "choices"))
+            allowed = ", ".join(f"`{choice}`" for choice in choices) or f"{low:.4g} to {high:g}"
+            yield f"`{name}`", f"`{f.name}`", _shown(f.default), allowed, _text(f.metadata["text"])
+
+
+# ---------------------------------------------------------------- signals
+
+
+def signals() -> Iterator[Row]:
+    """Every signal of a sample of each element, found by asking for the table of a model that holds it."""
+    whole = Model.from_description(_free_body())
+    yield from _signal_rows("any model", [s for name in ALWAYS for s in whole.signals(name)])
+    for label, section, element in _samples():
+        yield from _signal_rows(label, _sample(section, element))
+
+
+ALWAYS = ("time", "energy.kinetic", "energy.potential")
+
+
+def _samples() -> Iterator[tuple[str, str, Any]]:
+    yield "body", "bodies", Body
+    yield "marker", "markers", Marker
+    for section, family in (("joints", Joint), ("forces", Force)):
+        for name, member in family.members().items():
+            yield f"{family.family} `{name}`", section, member
+    yield "coordinate in rad", "coordinates", Coordinate
+    yield "motion of an angle", "motions", Motion
+    yield "constraint in m", "constraints", "BODY.x - 1"
+
+
+def _sample(section: str, element: Any) -> list[Any]:
+    """The signals of one element, called by its kind in capitals, in a model around it."""
+    name = {"bodies": "BODY"}.get(section, section[:-1].upper())
+    model = Model.from_description(_free_body())
+    if isinstance(element, str):
+        model = Model.from_description(Description(**{**_free_body().to_data(), section: {name: element}}))
+    elif element is not Body:
+        model.add(name, _made(element))
+    if element is Coordinate:
+        model.add_mass(name, 1)
+    return [s for s in model.signals("*") if re.search(rf"\b{name}\b", s.name)]
+
+
+def _free_body() -> Description:
+    body = {"mass": 1, "inertia": 1, "position": [1, 0], "free": True}
+    return Description(format_version=1, name="sample", bodies={"BODY": body})
+
+
+def _made(element: Any) -> Element:
+    """A sample: required fields are 1."""
+    given: dict[str, Any] = {}
+    if issubclass(element, Joint | Force):
+        given = {"i": {"body": "ground"}, "j": {"body": "BODY"}}
+    elif element is Marker:
+        given = {"body": "BODY"}
+    elif element is Motion:
+        given = {"of": "BODY.phi", "value": "time"}
+    missing = (name for name, info in element.model_fields.items() if info.is_required() and name not in given)
+    made: Element = element(**given, **dict.fromkeys(missing, 1.0))
+    return made
+
+
+def _signal_rows(label: str, found: Iterable[Any]) -> Iterator[Row]:
+    for s in found:
+        causality = "" if s.causality == "local" else s.causality
+        yield label, f"`{s.name}`", s.unit or "1", causality, _text(s.text) or BY_HAND
+
+
+# ---------------------------------------------------------------- tables
+
+FIELDS = ("field", "value", "unit", "default", "meaning")
+PARTS = {  # sections whose entries are of one kind
+    name: get_args(Description.model_fields[name].annotation)[1]
+    for name, section in sections(Description).items()
+    if section.named and name not in ("joints", "forces")
+}
+TABLES: dict[str, tuple[Sequence[str], Any]] = {
+    "header": (FIELDS, partial(fields_of, Header)),
+    "experiment": (FIELDS, partial(fields_of, Experiment)),
+    **{name: (FIELDS, partial(fields_of, part)) for name, part in PARTS.items()},
+    "joints": (("type", "what it is", "rows", "freedoms"), joints),
+    "joint-fields": (("type", *FIELDS), partial(family_fields, Joint)),
+    "forces": (("type", "what it is"), forces),
+    "force-fields": (("type", *FIELDS), partial(family_fields, Force)),
+    "functions": (("call", "value"), functions),
+    "options": (("scheme", "option", "default", "allowed", "meaning"), options),
+    "signals": (("element", "signal", "unit", "causality", "meaning"), signals),
+}
+
+
+def table(name: str, before: str) -> str:
+    """The lines of a table; `before` is what stands in the page now."""
+    if name not in TABLES:
+        raise SystemExit(f"no table is called '{name}'; known: {', '.join(TABLES)}")
+    columns, rows = TABLES[name]
+    kept = {_subject(columns, cells): cells[-1] for cells in _cells(before)}
+    lines = [columns, ["---"] * len(columns)]
+    lines += [(*row[:-1], row[-1] or kept.get(_subject(columns, row)) or OPEN) for row in rows()]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _subject(columns: Sequence[str], cells: Sequence[str]) -> Row:
+    """What a row is about: the cells up to its field or signal. A changed unit or default keeps the meaning."""
+    last = next((k for k, column in enumerate(columns) if column in ("field", "signal")), 0)
+    return tuple(cells[: last + 1])
+
+
+def _cells(text: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.strip().strip("|").split(" | ")] for line in text.splitlines()[2:]]
+
+
+def _text(text: str) -> str:
+    return text.replace("|", r"\|")
+
+
+def rewritten(page: str) -> tuple[str, list[str]]:
+    """The page with its tables as they should be, and the names of those that are not or have open cells."""
+    stale: list[str] = []
+
+    def replace(found: re.Match[str]) -> str:
+        body = table(found["name"], found["body"])
+        if body != found["body"] or f"| {OPEN} |" in body:
+            stale.append(found["name"])
+        return found["begin"] + body + found["end"]
+
+    return TABLE.sub(replace, page), stale
+
+
+def main(arguments: Sequence[str]) -> int:
+    check = "--check" in arguments
+    found = False
+    for page in sorted(DOCS.rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        new, stale = rewritten(text)
+        if not check and new != text:
+            page.write_text(new, encoding="utf-8", newline="\n")
+        for name in stale:
+            print(f"{page.relative_to(DOCS)}: table '{name}' {'is' if check else 'was'} stale or has an open cell")
+        found = found or bool(stale)
+    return int(check and found)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
