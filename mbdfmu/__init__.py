@@ -13,7 +13,7 @@ _HOME = {
     "ModelError": "errors", "StepFailed": "errors", "ExpressionError": "errors",
     "Body": "description", "Marker": "description", "Parameter": "description", "Input": "description",
     "Output": "description", "Motion": "description", "Coordinate": "description", "Constraint": "description",
-    "Description": "description", "Experiment": "description",
+    "Description": "facade", "Experiment": "description",
     "Result": "results", "compare": "regression",
 }  # fmt: skip
 _MODULES = (

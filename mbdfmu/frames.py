@@ -40,12 +40,17 @@ def on_body(body: str, pose: tuple[Node, Node, Node], at: tuple[Node, Node], tur
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One constraint equation `value` = 0; `direction` names it in messages, `reaction` its force or torque on j."""
+    """One constraint equation `value` = 0; `direction` names it in messages, `reaction` names lambda in signals.
+
+    The generalised force of the row on a coordinate is -lambda d(value)/d(coordinate).
+    """
 
     direction: str
     value: Node
     unit: str  # of the value: "m" or "rad"
     reaction: str
+    sign: float = -1.0  # the reaction is sign * lambda; -1 gives the force on the end j
+    text: str = "on the end j"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +118,8 @@ def in_line(i: Frame, j: Frame, axis: tuple[Node, Node]) -> Primitive:
 
 def fixed_distance(i: Frame, j: Frame, length: Node) -> Primitive:
     """The origins keep a distance (T3.4)."""
-    row = Row(direction="length", value=distance(i, j).value - length, unit="m", reaction="pull")
+    value = distance(i, j).value - length
+    row = Row(direction="length", value=value, unit="m", reaction="pull", sign=1.0, text="tension of the rod")
     return Primitive(rows=(row,))
 
 

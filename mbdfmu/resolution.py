@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mbdfmu.errors import ExpressionError, did_you_mean
-from mbdfmu.expressions import Graph, Node, build, parse
+from mbdfmu.expressions import Graph, Node, Tree, build, names, parse
 
 # What an expression may depend on, by the spaces of its symbols.
 PARAMETERS = frozenset({"p"})
@@ -80,14 +80,21 @@ class Names:
         if not isinstance(value, str):
             return self.graph.const(value)
         try:
-            node = build(parse(value), self.graph, self.resolve)
-            _check_spaces(node, value, allowed)
+            tree = parse(value)
+            node = build(tree, self.graph, self.resolve)
+            self._check_spaces(tree, allowed)
             return node
         except _AlreadyReported:
             return self.graph.zero
         except ExpressionError as error:
             self.problems.append(f"{path}: {error}")
             return self.graph.zero
+
+    def _check_spaces(self, tree: Tree, allowed: frozenset[str]) -> None:
+        for name, position in names(tree):
+            if any(symbol.value[0] not in allowed for symbol in self.nodes[name].support):
+                words = ", ".join(word for key, word in _WORDS.items() if key in allowed)
+                raise ExpressionError(f"may depend on {words} only, found {name!r}", tree.text, position)
 
     def point(self, path: str, point: Any, allowed: frozenset[str]) -> tuple[Node, Node]:
         """The nodes of a pair."""
@@ -100,11 +107,3 @@ class Names:
             return self.point(path, value, allowed) if isinstance(value, tuple) else self.value(path, value, allowed)
 
         return resolve
-
-
-def _check_spaces(node: Node, text: str, allowed: frozenset[str]) -> None:
-    for symbol in sorted(node.support, key=lambda s: s.index):
-        space, name = symbol.value
-        if space not in allowed:
-            words = ", ".join(word for key, word in _WORDS.items() if key in allowed)
-            raise ExpressionError(f"may depend on {words} only, found {name!r}", text, max(text.find(name), 0))

@@ -257,12 +257,20 @@ class _Builder:
 
     def _frame(self, path: str, end: Marker | str, allowed: frozenset[str]) -> Frame:
         if isinstance(end, str) and end in self.frames:
+            self._check_place(path, end, allowed)
             return self.frames[end]
         marker = self.d.marker(end)
         at = self.names.point(f"{path}.at", marker.at, allowed)
         return on_body(
             marker.body, self._pose(marker.body), at, self.names.value(f"{path}.angle", marker.angle, allowed)
         )
+
+    def _check_place(self, path: str, marker: str, allowed: frozenset[str]) -> None:
+        frame = self.frames[marker]
+        for s in sorted(frame.sx.support | frame.sy.support | frame.turn.support, key=lambda s: s.index):
+            if s.value[0] not in allowed:
+                problem = f"marker '{marker}' moves with the input '{s.value[1]}'; only forces may act on such a marker"
+                self.problems.append(f"{path}: {problem}")
 
     def _both_ends(self, path: str, element: Joint | Force, allowed: frozenset[str]) -> tuple[Frame, Frame]:
         i, j = (self._frame(f"{path}.{end}", getattr(element, end), allowed) for end in ("i", "j"))
@@ -302,13 +310,11 @@ class _Builder:
     def _hold(
         self, name: str, label: str, primitives: tuple[Primitive, ...], ends: tuple[str, str] | None = None
     ) -> None:
-        """Constraint rows and their reactions: the force on j is -lambda dPhi/d(position of j), here -lambda."""
+        """Constraint rows and their reactions."""
         for row in (row for primitive in primitives for row in primitive.rows):
-            reaction = -self.graph.symbol("lam", f"{label} ({row.direction})")
-            u = "N" if row.unit == "m" else "N.m"
-            self._add(
-                Signal(name=f"{name}.reaction.{row.reaction}", unit=u, node=reaction, text=f"{label} acts on its end j")
-            )
+            reaction = row.sign * self.graph.symbol("lam", f"{label} ({row.direction})")
+            u, text = "N" if row.unit == "m" else "N.m", f"{label}: {row.text}"
+            self._add(Signal(name=f"{name}.reaction.{row.reaction}", unit=u, node=reaction, text=text))
         self.constraints.append(Constraint(label=label, name=name, primitives=primitives, ends=ends))
 
     def _measures(self) -> None:
@@ -330,7 +336,12 @@ class _Builder:
         )
         self._add(Signal(name=f"{name}.energy", unit="J", node=load.energy, text="stored in the spring"))
         self._add(
-            Signal(name=f"{name}.power", unit="W", node=law * self._rate(measure.value), text="given to the bodies")
+            Signal(
+                name=f"{name}.power",
+                unit="W",
+                node=law * self._rate(measure.value),
+                text="of the element on what moves with its ends",
+            )
         )
         self.forces.append(ForceTerm(name=name, measure=measure, load=load, ends=(i, j)))
 
@@ -343,14 +354,14 @@ class _Builder:
             self._hold(
                 name,
                 f"motion '{name}'",
-                (Primitive(rows=(Row(direction="drive", value=value, unit=kind, reaction="force"),)),),
+                (Primitive(rows=(Row(direction="drive", value=value, unit=kind, reaction="force", text=_WORK),)),),
             )
         for name, c in self.d.constraints.items():
             value = self.names.value(f"constraints.{name}", c.value, POSITION)
             if not any(s.value[0] == "q" for s in value.support) and not self.problems:
                 self.problems.append(f"constraints.{name}: holds no coordinate; name at least one in the expression")
             kind = "rad" if c.unit == "rad" else "m"
-            row = Row(direction="value", value=value, unit=kind, reaction="force")
+            row = Row(direction="value", value=value, unit=kind, reaction="force", text=_WORK)
             self._hold(name, f"constraint '{name}'", (Primitive(rows=(row,)),))
 
     def _unit_of(self, text: str) -> str:
@@ -406,4 +417,5 @@ def _force_signal(name: str, measure: Measure) -> str:
     return f"{name}.{'force' if measure.unit == 'm' else 'torque'}"
 
 
+_WORK = "generalised force, towards a larger value"
 _PLANAR = (("x", "vx", "ax", "m"), ("y", "vy", "ay", "m"), ("phi", "omega", "alpha", "rad"))

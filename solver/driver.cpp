@@ -8,7 +8,8 @@ namespace mbd {
 namespace {
 
 constexpr int poll_interval = 256;
-constexpr double safety = 0.9;  // [Negrut05] eq. 37b
+constexpr double shortest_remainder = 1e-5;  // of the last step
+constexpr double safety = 0.9;               // [Negrut05] eq. 37b
 constexpr double least_factor = 0.2, greatest_factor = 5.0;
 constexpr double held_factor = 1.35;     // a smaller growth is not worth a new matrix
 constexpr double failure_factor = 0.25;  // after a corrector that failed
@@ -68,8 +69,21 @@ void Driver::set_input(int index, double value, double slope) {
 }
 
 void Driver::change_parameter(int index, double value) {
-    instance_.set_parameter(index, value);
-    instance_.update();
+    const double before = index >= 0 && index < instance_.system.np ? instance_.state.parameters[index] : 0;
+    const auto take = [&](double x) {
+        instance_.set_parameter(index, x);
+        instance_.update();
+    };
+    try {
+        take(value);
+        const Violation open = instance_.position_violation();
+        if (open.scaled > 1e-6)
+            throw ModelError("the change would open " + instance_.label(instance_.system.nv + open.row) + " by " +
+                             number(open.value) + "; what fixes the geometry of joints can be set at the start only");
+    } catch (const ModelError&) {
+        take(before);
+        throw;
+    }
     instance_.state.restart_pending = true;
 }
 
@@ -78,6 +92,7 @@ bool Driver::advance(double t, Poll poll, void* context, long limit) {
     if (t < instance_.state.t)
         throw ModelError("cannot advance from t = " + number(instance_.state.t) + " s back to t = " + number(t) + " s");
     if (instance_.state.restart_pending) restart();
+    if (crossed_without_step(t)) return true;
     bool stopped = false;
     limit_ = limit > 0 ? statistics.steps + limit : 0;
     if (options_.step > 0)
@@ -89,10 +104,28 @@ bool Driver::advance(double t, Poll poll, void* context, long limit) {
     return !stopped;
 }
 
-void Driver::accept(const StepResult& result) {
+void Driver::accept(const StepResult& result, double h) {
     scheme_->accept(instance_);
+    instance_.state.last_step = h;
+    instance_.state.drift = 0;
     ++statistics.steps;
     statistics.worst_position_violation = std::max(statistics.worst_position_violation, result.violation);
+}
+
+// A remainder far below the last step is crossed by its Taylor polynomial, whose error is smaller than that of any
+// step: a step that short would divide the rounding of q by beta h^2.
+bool Driver::crossed_without_step(double t) {
+    State& s = instance_.state;
+    const double d = t - s.t;
+    if (!(d > 0 && s.drift + d <= shortest_remainder * s.last_step)) return false;
+    for (int k = 0; k < instance_.system.nv; ++k) {
+        s.q[k] += d * (s.v[k] + d / 2 * s.a[k]);
+        s.v[k] += d * s.a[k];
+    }
+    for (int k = 0; k < instance_.system.nx; ++k) s.x[k] += d * s.xdot[k];
+    s.drift += d;
+    s.t = t;
+    return true;
 }
 
 // Equal steps not longer than the given one, the last of which ends exactly at t.
@@ -108,7 +141,7 @@ void Driver::fixed_steps(double t, Poll poll, void* context, bool& stopped) {
     for (long k = 1; k <= count; ++k) {
         const StepResult result = scheme_->step(instance_, h, statistics);
         if (result.status != Status::done) fail(result, h);
-        accept(result);
+        accept(result, h);
         s.t = k == count ? t : begin + static_cast<double>(k) * h;
         if (limited()) return;
         if (poll && k % poll_interval == 0 && k < count && poll(context)) {
@@ -151,7 +184,7 @@ void Driver::controlled_steps(double t, Poll poll, void* context, bool& stopped)
         const double h = last ? remaining : remaining / count;
         const StepResult result = scheme_->step(instance_, h, statistics);
         if (result.status == Status::done && result.error <= 1) {
-            accept(result);
+            accept(result, h);
             if (last) s.t = t;
             const double proposal = h * accepted_factor(result.error, after_rejection);
             if (h > 0.75 * s.h || after_rejection)

@@ -27,7 +27,8 @@ public:
     void start();    // at a consistent state
     void restart();  // after a discontinuity
     void set_input(int index, double value, double slope);
-    void change_parameter(int index, double value);  // of a tunable parameter, from now on
+    // Changes a tunable parameter from now on; refuses (ModelError) what would open a joint.
+    void change_parameter(int index, double value);
     // Advances exactly to `t`, or by `limit` accepted steps towards it where limit > 0. False where poll stopped it.
     // Throws StepFailed; the state is the last good one.
     bool advance(double t, Poll poll = nullptr, void* context = nullptr, long limit = 0);
@@ -44,7 +45,8 @@ private:
     double first_step(double remaining) const;
     void fixed_steps(double t, Poll poll, void* context, bool& stopped);
     void controlled_steps(double t, Poll poll, void* context, bool& stopped);
-    void accept(const StepResult& result);
+    void accept(const StepResult& result, double h);
+    bool crossed_without_step(double t);
     double accepted_factor(double error, bool after_rejection) const;
     [[noreturn]] void fail(const StepResult& result, double h) const;
 };

@@ -138,7 +138,7 @@ void Instance::place_at_start() {
     state.a.assign(system.nv, 0.0);
     state.lambda.assign(system.nc, 0.0);
     state.xdot.assign(system.nx, 0.0);
-    state.t = state.t_input = state.h = 0;
+    state.t = state.t_input = state.h = state.last_step = state.drift = 0;
     state.restart_pending = false;
     state.memory.clear();
     state.order = system.preferred_order();
@@ -217,13 +217,14 @@ void Instance::factorise_index1(const std::vector<char>* keep) {
                      " cannot all be kept: the joints leave fewer motions free; give fewer");
 }
 
+Violation Instance::position_violation() {
+    phi_.resize(system.nc);
+    system.constraints(state_point(), work, phi_.data());
+    return worst_position(phi_.data());
+}
+
 void Instance::correct_positions(const StartOptions& options) {
-    std::vector<double> phi(system.nc);
-    const auto violation = [&] {
-        system.constraints(state_point(), work, phi.data());
-        return worst_position(phi.data());
-    };
-    Violation now = violation();
+    Violation now = position_violation();
     if (now.row < 0) return;
     if (!(now.scaled <= consistent) && !options.correct)
         throw ModelError("the start positions do not fit the joints: " + label(system.nv + now.row) + " is off by " +
@@ -234,10 +235,10 @@ void Instance::correct_positions(const StartOptions& options) {
         evaluate_index1(state.v.data());
         factorise_index1(options.keep_q.empty() ? nullptr : &options.keep_q);
         std::fill(unknowns_.begin(), unknowns_.end(), 0.0);
-        for (int k = 0; k < system.nc; ++k) unknowns_[system.nv + k] = -phi[k];
+        for (int k = 0; k < system.nc; ++k) unknowns_[system.nv + k] = -phi_[k];
         solve(factor1_, unknowns_.data());
         for (int k = 0; k < system.nv; ++k) state.q[k] += unknowns_[k];
-        now = violation();
+        now = position_violation();
         if (!std::isfinite(now.scaled)) break;
         if (now.scaled <= accepted && now.scaled > 0.5 * before) break;  // rounding reached
         before = now.scaled;

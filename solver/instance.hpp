@@ -19,7 +19,8 @@ struct StepFailed : std::runtime_error {
 // Everything that a continuation depends on, as a value: copying and restoring it continues bit for bit.
 struct State {
     double t = 0;
-    double h = 0;  // step size that the error control would take next, 0 before the first step
+    double h = 0;                     // step size that the error control would take next, 0 before the first step
+    double last_step = 0, drift = 0;  // size of the last step, time crossed since without one
     std::vector<double> q, v, a, lambda, x, xdot;
     double t_input = 0;  // u(t) = u + udot (t - t_input)
     std::vector<double> u, udot;
@@ -69,6 +70,7 @@ public:
                 const double* xdot);
     Point state_point();
     Violation worst_position(const double* phi) const { return worst(phi); }
+    Violation position_violation();  // at the state
     std::string label(int unknown) const { return system.labels[unknown]; }
 
     // Factorises the matrix of the derivative stream in `work`: by the elimination program or, where a pivot is lost,
@@ -80,7 +82,7 @@ public:
 private:
     PivotingSolver pivoting_solver_;
     Factor factor1_;
-    std::vector<double> parameter_registers_, unknowns_, rows_, velocity_rows_, gamma_, u_;
+    std::vector<double> parameter_registers_, phi_, unknowns_, rows_, velocity_rows_, gamma_, u_;
     double time_ = 0;
 
     std::vector<double> row_scale_;  // 1/length for rows in m, 1 for rows in rad

@@ -25,7 +25,7 @@ class Hht(Scheme, name="hht"):
     weights: str = option("model", "floor of the error weights: the model's length scale, or 1 as in the paper",
                           choices=("model", "paper"))  # fmt: skip
     stop_ratio: float = option(
-        1e-3, "corrector error as a fraction of the tolerance (c of eq. 45)", low=1e-12, high=1.0
+        1e-3, "corrector error as a fraction of the local error (c of eq. 45)", low=1e-12, high=1.0
     )
     max_iterations: int = option(10, "corrector iterations before the step is cut", low=2, high=1000)
     constraint_tolerance: float = option(

@@ -109,6 +109,7 @@ public:
 
 private:
     static constexpr int history_length = 4, highest_degree = 3;
+    static constexpr double crowded = 0.01;  // a past step below this fraction of the present one is no history
     std::array<double, history_length> spacing_{};
     double weights_[history_length][history_length] = {};
     int highest_weights_ = -1;
@@ -171,8 +172,10 @@ private:
     // step sizes only, so that steps of one size share them.
     void extrapolation(State& st, double h) {
         const std::array<double, history_length> spacing{h, slot(st, 0)[0], slot(st, 1)[0], slot(st, 2)[0]};
-        const int highest = std::min<int>(static_cast<int>(counter(st, POINTS)) - 1, highest_degree);
-        if (spacing == spacing_ && highest <= highest_weights_) return;
+        int highest = 0;  // points crowded together would amplify their noise
+        while (highest < highest_degree && highest + 1 < counter(st, POINTS) && spacing[highest + 1] > crowded * h)
+            ++highest;
+        if (spacing == spacing_ && highest == highest_weights_) return;
         spacing_ = spacing;
         highest_weights_ = highest;
         double age[history_length];  // time from point j to the end of the step
@@ -189,7 +192,7 @@ private:
 
     void predict(State& st, double h) {
         extrapolation(st, h);
-        const double* weights = weights_[static_cast<int>(counter(st, DEGREE))];
+        const double* weights = weights_[std::min(static_cast<int>(counter(st, DEGREE)), highest_weights_)];
         const double *p0 = slot(st, 0) + 1, *p1 = slot(st, 1) + 1, *p2 = slot(st, 2) + 1, *p3 = slot(st, 3) + 1;
         const double w0 = weights[0], w1 = weights[1], w2 = weights[2], w3 = weights[3];
         for (std::size_t k = 0; k < z_.size(); ++k) z_[k] = w0 * p0[k] + w1 * p1[k] + w2 * p2[k] + w3 * p3[k];
@@ -197,7 +200,9 @@ private:
         // what eqs. 2a, 2b and T5.6 add from t_n
         const double c1 = h * h / 2 * (1 - 2 * beta_), c2 = h * (1 - gamma_);
         // a_n runs ahead of qdd_n by alpha times the last step; eqs. 2 want it ahead by alpha times this one (T5.9).
-        const double last = slot(st, 0)[0], ratio = last > 0 && o_.printed_form == 0 ? h / last : 1;
+        const double last = slot(st, 0)[0];
+        const bool scaled = o_.printed_form == 0 && last > 0;
+        const double ratio = !scaled ? 1 : last > crowded * h ? h / last : 0;
         const double *qdd = st.memory.data() + layout_.qdd, *w = st.memory.data() + layout_.w;
         for (int k = 0; k < s_.nv; ++k) {
             const double a = a_start_[k] = qdd[k] + ratio * (st.a[k] - qdd[k]);
@@ -209,7 +214,7 @@ private:
 
     // The degree that would have predicted the accepted step best; one more where the best is the highest tried.
     void choose_degree(State& st) const {
-        const int tried = std::min<int>(static_cast<int>(counter(st, POINTS)) - 1, highest_degree);
+        const int tried = highest_weights_;
         const double *per_weight = st.memory.data() + layout_.per_weight, *now = st.a.data();
         const double *p0 = slot(st, 0) + 1, *p1 = slot(st, 1) + 1, *p2 = slot(st, 2) + 1, *p3 = slot(st, 3) + 1;
         double miss[history_length] = {};

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ Vector = NDArray[np.float64]
 
 c = 1e-3  # of eq. 45
 SAFETY = 0.9  # s of eq. 37b
+CROWDED = 0.01  # choice: a past step below this fraction of the present one is no history
 HIGHEST_DEGREE = 3  # "a polynomial of order up to three", section 3.5
 
 
@@ -171,6 +173,8 @@ class Hht:
         """a_n; in the corrected form it runs alpha times the last step ahead of qdd_n, and shall by alpha h (T5.9)."""
         if self.options.form == "printed" or self.last_h == 0:
             return self.a
+        if self.last_h <= CROWDED * h:
+            return self.qdd
         return self.qdd + h / self.last_h * (self.a - self.qdd)
 
     def balanced(self, a: Vector) -> Vector:
@@ -216,9 +220,18 @@ class Hht:
             value = differences[k] + (t - points[k].t) * value
         return value
 
+    def usable(self, h: float) -> int:
+        """Choice: points crowded together, compared with h, are no history."""
+        degree = 0
+        for newer, older in pairwise(self.history):
+            if degree == HIGHEST_DEGREE or newer.t - older.t <= CROWDED * h:
+                break
+            degree += 1
+        return degree
+
     def choose_degree(self) -> None:
         """Choice: the degree that would have predicted the accepted step best, one more where that is the highest."""
-        p, tried = len(self.q), min(len(self.history) - 1, HIGHEST_DEGREE)
+        p, tried = len(self.q), self.usable(self.t - self.history[0].t)
         misses = [self.norm((self.unknowns - self.extrapolated(d, self.t))[:p]) for d in range(tried + 1)]
         best = int(np.argmin(misses))
         for degree, miss in enumerate(misses):
@@ -240,7 +253,7 @@ class Hht:
 
     def iterate(self, h: float) -> Trial:
         """Newton-like iteration on eq. 12."""
-        predicted = self.extrapolated(self.degree, self.t + h)
+        predicted = self.extrapolated(min(self.degree, self.usable(h)), self.t + h)
         p = len(self.q)
         a, lam = predicted[:p], predicted[p:]
         at = Iteration(renew=self.matrix_is_old(h))

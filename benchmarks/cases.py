@@ -1,0 +1,102 @@
+"""The measured models, their converged states, and one run of them with mbdfmu; must not know peers."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import mbdfmu as mbd
+from mbdfmu import _solver
+from mbdfmu.lowering import lower
+from mbdfmu.schemes import Hht
+
+REFERENCES = Path(__file__).parent / "data" / "references.json"
+TOLERANCE = 1e-6  # the default; with fixed steps it only says how far the corrector goes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A shipped model, run from 0 to `t_end` in steps of `step`."""
+
+    model: str
+    t_end: float  # s
+    step: float  # s
+
+
+CASES = (
+    Case(model="chain:N=2", t_end=5, step=1e-3),
+    Case(model="chain:N=10", t_end=2, step=1e-3),
+    Case(model="chain:N=100", t_end=1, step=1e-3),
+    Case(model="chain:N=1000", t_end=1, step=1e-3),
+    Case(model="slider_crank", t_end=10, step=1e-3),
+    Case(model="four_bar:N=2", t_end=10, step=1e-3),
+    Case(model="four_bar:N=40", t_end=10, step=1e-2),
+    Case(model="andrews", t_end=0.03, step=1e-5),
+)
+SMALLEST = Case(model="chain:N=2", t_end=0.05, step=1e-3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What one simulation took and where it ended."""
+
+    cpu: float  # s, of the solve call alone
+    statistics: dict[str, Any]
+    q: NDArray[np.float64]  # x, y, phi of every body
+
+    @property
+    def steps(self) -> int:
+        return int(self.statistics["steps"])
+
+    @property
+    def step_time(self) -> float:
+        """s."""
+        return self.cpu / self.steps
+
+
+class Ours:
+    """A compiled model of mbdfmu, driven as the facade drives it."""
+
+    def __init__(self, model: str) -> None:
+        self.system = _solver.System(lower(mbd.models.load(model).description).blob)
+
+    def simulation(self, *, alpha: float = -0.3, tolerance: float = TOLERANCE, step: float = 0.0) -> Any:
+        """A started simulation; `step` 0 is error control."""
+        simulation = _solver.Simulation(self.system, "hht", Hht(alpha=alpha).native(), tolerance, step, 0, 0, 1e-10)
+        simulation.start()
+        return simulation
+
+    def run(self, t_end: float, **settings: float) -> Run:
+        """One simulation without output."""
+        simulation = self.simulation(**settings)
+        begin = time.process_time()
+        simulation.advance(t_end)
+        cpu = time.process_time() - begin
+        return Run(cpu=cpu, statistics=simulation.statistics, q=simulation.save().q)
+
+    def opening(self, run: Run, t_end: float) -> float:
+        """Largest violation of a constraint at the end of a run, ours or a peer's, m or rad."""
+        return float(np.max(np.abs(self.simulation().constraints(t_end, run.q))))
+
+
+@cache
+def references() -> dict[str, Any]:
+    """The converged states by model: time and angles of the bodies."""
+    return dict(json.loads(REFERENCES.read_text(encoding="utf-8"))["states"])
+
+
+def error(run: Run, case: Case) -> float:
+    """Largest difference of a body's angle from the converged state, rad; the angles determine all of these models.
+
+    NaN where the case ends at another time than the converged state.
+    """
+    state = references()[case.model]
+    return float(np.max(np.abs(run.q[2::3] - np.array(state["angles"])))) if case.t_end == state["time"] else math.nan

@@ -1,0 +1,89 @@
+"""Run the benchmarks and print their tables: `python benchmarks/run.py [NAME ...]`; must not know what they measure."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import platform
+from pathlib import Path
+from types import ModuleType
+
+import accuracy
+import elimination
+import lowering
+import numpy as np
+import speed
+import startup
+from timing import Record, table
+
+import mbdfmu
+
+BENCHMARKS: dict[str, ModuleType] = {m.__name__: m for m in (speed, elimination, accuracy, startup, lowering)}
+PEERS = ("exudyn",)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measure mbdfmu, side by side with a peer where one is installed.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which ones: {', '.join(BENCHMARKS)} (default: all)")
+    parser.add_argument("--smallest", action="store_true", help="only check that everything still runs")
+    parser.add_argument(
+        "--peer", choices=(*PEERS, "none"), help="default: exudyn where installed, none with --smallest"
+    )
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the tables as JSON")
+    given = parser.parse_args()
+    unknown = [name for name in given.names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"no benchmark is called {', '.join(unknown)}; known: {', '.join(BENCHMARKS)}")
+    if given.peer in PEERS and not _installed(given.peer):
+        parser.error(f"{given.peer} is not installed; `pip install '.[bench]'` installs it")
+    return given
+
+
+def _installed(package: str) -> bool:
+    return importlib.util.find_spec(package) is not None
+
+
+def peer_module(name: str | None, smallest: bool) -> ModuleType | None:
+    """The module that drives the peer."""
+    if name is None:
+        name = next((p for p in PEERS if _installed(p) and not smallest), "none")
+    return None if name == "none" else importlib.import_module(f"{name}_models")
+
+
+def machine() -> Record:
+    """What the figures belong to."""
+    return {
+        "mbdfmu": mbdfmu.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "system": platform.platform(),
+        "processor": processor(),
+        "processors": os.cpu_count(),
+    }
+
+
+def processor() -> str:
+    """The processor's name, as Linux tells it."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.is_file() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def main() -> None:
+    given = arguments()
+    peer = peer_module(given.peer, given.smallest)
+    results: dict[str, dict[str, list[Record]]] = {}
+    for name in given.names or BENCHMARKS:
+        extra = {"peer": peer} if name == "speed" else {}
+        results[name] = BENCHMARKS[name].measure(given.smallest, **extra)
+        for title, records in results[name].items():
+            print(f"\n{name}: {title}\n{table(records)}", flush=True)
+    if given.output:
+        text = json.dumps({"machine": machine(), "results": results}, indent=1)
+        given.output.write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
