@@ -95,7 +95,10 @@ NB_MODULE(_solver, m) {
     nb::class_<System>(m, "System")
         .def("__init__",
              [](System* self, nb::bytes blob) {
-                 new (self) System(static_cast<const unsigned char*>(blob.data()), blob.size());
+                 const auto* data = static_cast<const unsigned char*>(blob.data());
+                 const std::size_t size = blob.size();
+                 nb::gil_scoped_release release;
+                 new (self) System(data, size);
              })
         .def_ro("nv", &System::nv)
         .def_ro("nc", &System::nc)
@@ -185,7 +188,7 @@ NB_MODULE(_solver, m) {
         .def("restore",
              [](Simulation& s, const State& state) {
                  nb::gil_scoped_release release;
-                 s.instance.restore(state);
+                 s.driver.restore(state);
              })
         .def_prop_ro("time", [](const Simulation& s) { return s.instance.state.t; })
         .def_prop_ro("length", [](const Simulation& s) { return s.instance.length(); })
@@ -249,7 +252,8 @@ NB_MODULE(_solver, m) {
             if (static_cast<int>(x.size()) != i.system.n()) throw ModelError("the right side has the wrong length");
             i.system.residual_and_derivative(i.state_point(), {ca, cv, cq, cx}, i.work, r.data());
             Factor factor;
-            if (!i.factorise(factor)) throw StepFailed("the matrix is singular");
+            Order order = i.system.preferred_order();
+            if (!i.factorise(factor, order)) throw StepFailed("the matrix is singular");
             i.solve(factor, x.data());
             return nb::make_tuple(own(std::move(x)), !factor.pivoting);
         });

@@ -53,6 +53,7 @@ Blob::Blob(const unsigned char* data, std::size_t size) {
     if (read<std::uint32_t>(data + 24) != crc32(data + header_size, size - header_size))
         damaged("checksum does not match");
 
+    checksum_ = read<std::uint32_t>(data + 24);
     std::size_t at = header_size;
     for (auto left = read<std::uint32_t>(data + 12); left > 0; --left) {
         if (size - at < section_header_size) damaged("a section is cut short");

@@ -24,6 +24,7 @@ public:
 
     Blob(const unsigned char* data, std::size_t size);
 
+    std::uint32_t checksum() const { return checksum_; }
     std::vector<std::int32_t> ints(const std::string& name) const;
     std::vector<double> doubles(const std::string& name) const;
     std::string text(const std::string& name) const;
@@ -34,6 +35,7 @@ private:
         std::uint64_t count;
         const unsigned char* data;
     };
+    std::uint32_t checksum_ = 0;
     std::map<std::string, Section> sections_;
 
     const Section& find(const std::string& name, std::uint32_t kind) const;

@@ -48,10 +48,19 @@ void Driver::start() {
 }
 
 void Driver::restart() {
-    instance_.state.restart_pending = false;
     ++statistics.restarts;
     instance_.restart();
     scheme_->start(instance_, options_.tolerance);
+    instance_.state.restart_pending = false;
+}
+
+void Driver::restore(const State& saved) {
+    if (saved.model != instance_.system.identity) throw ModelError("the saved state belongs to another model");
+    if (saved.memory.size() != scheme_->memory_size())
+        throw ModelError("the saved state belongs to another scheme, or the same with other options");
+    instance_.state = saved;
+    instance_.update();
+    instance_.report();
 }
 
 void Driver::set_input(int index, double value, double slope) {

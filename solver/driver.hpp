@@ -24,8 +24,9 @@ public:
     Driver(Instance& instance, std::unique_ptr<Scheme> scheme, const DriverOptions& options)
         : instance_(instance), scheme_(std::move(scheme)), options_(options) {}
 
-    void start();    // at a consistent state
-    void restart();  // after a discontinuity
+    void start();                      // at a consistent state
+    void restart();                    // after a discontinuity
+    void restore(const State& saved);  // of the same model and scheme
     void set_input(int index, double value, double slope);
     // Changes a tunable parameter from now on; refuses (ModelError) what would open a joint.
     void change_parameter(int index, double value);

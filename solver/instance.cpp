@@ -76,19 +76,19 @@ Violation Instance::worst(const double* rows) const {
 
 // ---------------------------------------------------------------- linear solves
 
-bool Instance::factorise(Factor& factor) {
+bool Instance::factorise(Factor& factor, Order& order) {
     ++factorisations;
-    const auto attempt = [&](Order order) {
-        const Elimination& program = system.elimination(order);
+    const auto attempt = [&](Order attempted) {
+        const Elimination& program = system.elimination(attempted);
         if (!program.exists()) return false;
         factor.values.resize(program.values());
-        factor.order = order;
+        factor.order = attempted;
         factor.pivoting = false;
         return program.factorise(work.singles, work.pairs, factor.values.data());
     };
-    if (attempt(state.order)) return true;
-    if (state.order == Order::eager && attempt(Order::patient)) {  // the safer order does for this model
-        state.order = Order::patient;
+    if (attempt(order)) return true;
+    if (order == Order::eager && attempt(Order::patient)) {  // the safer order does for this model
+        order = Order::patient;
         return true;
     }
     ++fallbacks;
@@ -141,21 +141,13 @@ void Instance::place_at_start() {
     state.t = state.t_input = state.h = state.last_step = state.drift = 0;
     state.restart_pending = false;
     state.memory.clear();
-    state.order = system.preferred_order();
+    state.order = order1_ = system.preferred_order();
+    state.model = system.identity;
     a = state.a, lambda = state.lambda, xdot = state.xdot, v = state.v;
 }
 
-void Instance::restore(const State& saved) {
-    const auto fits = [](const auto& mine, int size) { return static_cast<int>(mine.size()) == size; };
-    if (!fits(saved.q, system.nv) || !fits(saved.lambda, system.nc) || !fits(saved.x, system.nx) ||
-        !fits(saved.u, system.nu) || !fits(saved.parameters, system.np))
-        throw ModelError("the saved state belongs to another model");
-    state = saved;
-    update();
-    report();
-}
-
 void Instance::start(const StartOptions& options) {
+    starting_ = true;  // what is wrong now is the model's fault
     update();
     place_at_start();
     correct_positions(options);
@@ -163,6 +155,7 @@ void Instance::start(const StartOptions& options) {
     v = state.v;
     solve_accelerations();
     state.a = a, state.lambda = lambda, state.xdot = xdot;
+    starting_ = false;
 }
 
 void Instance::restart() {
@@ -188,7 +181,7 @@ void Instance::freeze(const std::vector<char>& keep) {
 void Instance::factorise_index1(const std::vector<char>* keep) {
     const bool any = keep && std::any_of(keep->begin(), keep->end(), [](char k) { return k != 0; });
     if (!any) {
-        if (!factorise(factor1_)) refuse_singular();
+        if (!factorise(factor1_, order1_)) refuse_singular();
         return;
     }
     // Kept rows lose their G^T entries but keep the column of G: no longer a symmetric pair, so this rare solve pivots.
@@ -217,6 +210,14 @@ void Instance::factorise_index1(const std::vector<char>* keep) {
                      " cannot all be kept: the joints leave fewer motions free; give fewer");
 }
 
+// Moves q or v by the smallest amount (in the mass metric) that takes the rows to zero, to first order.
+void Instance::project(const std::vector<double>& rows, std::vector<double>& to) {
+    std::fill(unknowns_.begin(), unknowns_.end(), 0.0);
+    for (int k = 0; k < system.nc; ++k) unknowns_[system.nv + k] = -rows[k];
+    solve(factor1_, unknowns_.data());
+    for (int k = 0; k < system.nv; ++k) to[k] += unknowns_[k];
+}
+
 Violation Instance::position_violation() {
     phi_.resize(system.nc);
     system.constraints(state_point(), work, phi_.data());
@@ -234,10 +235,7 @@ void Instance::correct_positions(const StartOptions& options) {
     for (int iteration = 0; now.scaled > closed && iteration < 50; ++iteration) {
         evaluate_index1(state.v.data());
         factorise_index1(options.keep_q.empty() ? nullptr : &options.keep_q);
-        std::fill(unknowns_.begin(), unknowns_.end(), 0.0);
-        for (int k = 0; k < system.nc; ++k) unknowns_[system.nv + k] = -phi_[k];
-        solve(factor1_, unknowns_.data());
-        for (int k = 0; k < system.nv; ++k) state.q[k] += unknowns_[k];
+        project(phi_, state.q);
         now = position_violation();
         if (!std::isfinite(now.scaled)) break;
         if (now.scaled <= accepted && now.scaled > 0.5 * before) break;  // rounding reached
@@ -262,10 +260,7 @@ void Instance::correct_velocities(const StartOptions& options) {
                          " per second; correct the velocities, or ask for assembly (assemble=True, --assemble)");
     evaluate_index1(state.v.data());
     factorise_index1(options.keep_v.empty() ? nullptr : &options.keep_v);
-    std::fill(unknowns_.begin(), unknowns_.end(), 0.0);
-    for (int k = 0; k < system.nc; ++k) unknowns_[system.nv + k] = -velocity_rows_[k];
-    solve(factor1_, unknowns_.data());
-    for (int k = 0; k < system.nv; ++k) state.v[k] += unknowns_[k];
+    project(velocity_rows_, state.v);
     v = state.v;
 }
 
@@ -318,10 +313,7 @@ void Instance::report() {
         worst_velocity_violation = std::max(worst_velocity_violation, worst(velocity_rows_.data()).scaled);
         evaluate_index1(v.data());
         factorise_index1(nullptr);
-        std::fill(unknowns_.begin(), unknowns_.end(), 0.0);
-        for (int k = 0; k < system.nc; ++k) unknowns_[system.nv + k] = -velocity_rows_[k];
-        solve(factor1_, unknowns_.data());
-        for (int k = 0; k < system.nv; ++k) v[k] += unknowns_[k];
+        project(velocity_rows_, v);
     }
     solve_accelerations();
 }
@@ -331,24 +323,28 @@ void Instance::signals(double* out) { system.signals(state_point(), work, out); 
 // Names the rows that repeat others, by a rank-revealing factorisation of G^T.
 void Instance::refuse_singular() {
     const int nv = system.nv, nc = system.nc;
-    Eigen::MatrixXd transposed = Eigen::MatrixXd::Zero(nv, nc);
+    std::vector<Eigen::Triplet<double>> entries;
     const auto put = [&](const Pattern::Place& p, double value) {
-        if (p.row >= nv && p.row < nv + nc && p.col < nv) transposed(p.col, p.row - nv) += value;
+        if (p.row >= nv && p.row < nv + nc && p.col < nv && std::isfinite(value))
+            entries.emplace_back(p.col, p.row - nv,
+                                 value * (system.rotational[p.col] ? 1 : length()) * row_scale_[p.row - nv]);
     };
     for (std::size_t e = 0; e < work.singles.size(); ++e) put(system.pattern.singles[e], work.singles[e]);
     for (std::size_t e = 0; e < work.pairs.size(); ++e) put(system.pattern.pairs[e], work.pairs[e]);
-    if (transposed.allFinite() && nc > 0) {
-        Eigen::ColPivHouseholderQR<Eigen::MatrixXd> qr(transposed);
-        qr.setThreshold(1e-9);
-        if (qr.rank() < nc) {
-            std::string names;
-            for (int k = qr.rank(); k < nc; ++k) {
-                if (k > qr.rank()) names += ", ";
-                names += label(nv + qr.colsPermutation().indices()[k]);
-            }
-            throw ModelError("redundant constraints: " + names + " repeats what other joints already hold at t = " +
-                             number(state.t) + " s; remove the joint or replace it by one that holds less");
-        }
+    Eigen::SparseMatrix<double> transposed(nv, nc);  // G^T, free of units
+    transposed.setFromTriplets(entries.begin(), entries.end());
+    Eigen::SparseQR<Eigen::SparseMatrix<double>, Eigen::COLAMDOrdering<int>> qr;
+    qr.setPivotThreshold(1e-9);
+    qr.compute(transposed);
+    if (nc > 0 && qr.info() == Eigen::Success && qr.rank() < nc) {
+        std::string names;
+        for (int k = static_cast<int>(qr.rank()); k < nc; ++k)
+            names += (names.empty() ? "" : ", ") + label(nv + qr.colsPermutation().indices()[k]);
+        const std::string text = "redundant constraints: " + names +
+                                 " repeats what other joints already hold at t = " + number(state.t) +
+                                 " s; remove the joint or replace it by one that holds less";
+        if (starting_) throw ModelError(text);
+        throw StepFailed(text + ", or avoid this singular position");
     }
     for (int k = 0; k < system.n(); ++k)
         if (!std::isfinite(rows_[k]))

@@ -18,6 +18,7 @@ struct StepFailed : std::runtime_error {
 
 // Everything that a continuation depends on, as a value: copying and restoring it continues bit for bit.
 struct State {
+    std::uint32_t model = 0;  // System::identity
     double t = 0;
     double h = 0;                     // step size that the error control would take next, 0 before the first step
     double last_step = 0, drift = 0;  // size of the last step, time crossed since without one
@@ -58,7 +59,6 @@ public:
     void set_parameter(int index, double value);  // takes effect at the next start() or update()
     void update();                                // what follows from the parameters; throws ModelError
     void place_at_start();                        // positions, velocities, inputs as given, not yet consistent
-    void restore(const State& saved);             // of this instance or another of the same System
     void start(const StartOptions& options);
     void restart();  // after a discontinuity: consistent v, a, lambda at t+
     void report();
@@ -75,13 +75,15 @@ public:
 
     // Factorises the matrix of the derivative stream in `work`: by the elimination program or, where a pivot is lost,
     // by pivoting (such a factor holds until the next factorisation only). False where the matrix is singular.
-    bool factorise(Factor& factor);
+    bool factorise(Factor& factor, Order& order);
     void solve(const Factor& factor, double* x);
     long factorisations = 0, fallbacks = 0;
 
 private:
     PivotingSolver pivoting_solver_;
     Factor factor1_;
+    Order order1_ = Order::eager;  // of index-1 solves: what is reported leaves no trace in State
+    bool starting_ = false;
     std::vector<double> parameter_registers_, phi_, unknowns_, rows_, velocity_rows_, gamma_, u_;
     double time_ = 0;
 
@@ -89,6 +91,7 @@ private:
     Violation worst(const double* rows) const;
     void compute_constants();
     void evaluate_index1(const double* v);
+    void project(const std::vector<double>& rows, std::vector<double>& to);
     void factorise_index1(const std::vector<char>* keep);
     void freeze(const std::vector<char>& keep);
     void correct_positions(const StartOptions& options);

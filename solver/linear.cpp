@@ -8,7 +8,8 @@
 namespace mbd {
 namespace {
 
-// A pivot this much smaller than its row has lost half of the digits; Newton's iteration cannot repair less.
+// A pivot this much smaller than what was added and subtracted to make it has lost half of its digits. Units cancel in
+// that ratio; a comparison with the rest of its row would weigh kilograms against metres.
 constexpr double pivot_threshold = 1e-8;
 
 template <class F>
@@ -187,6 +188,8 @@ Elimination::Elimination(const Pattern& pattern, int n, const Nodes& nodes, Orde
             backward_.push_back({forward_[a].from, c});
             backward_value_.push_back(a);
         }
+    for (std::size_t e = 0; e < pattern.singles.size(); ++e)
+        if (pattern.singles[e].row == pattern.singles[e].col) diagonal_singles_.push_back(static_cast<std::int32_t>(e));
     for (const auto& p : pattern.singles) single_place_.push_back(place(position[p.row], position[p.col]));
     for (const auto& p : pattern.pairs) {
         pair_place_.push_back(place(position[p.row], position[p.col]));
@@ -204,20 +207,22 @@ bool Elimination::factorise(const std::vector<double>& singles, const std::vecto
     }
     double* const U = factor + n_;
     double* const L = U + column_.size();
-    const std::int32_t* to = update_.data();
+    double* const added = factor + place_count_;  // sum of the sizes of all that went into each pivot
+    std::fill(added, added + n_, 0.0);
+    for (auto e : diagonal_singles_) added[single_place_[e]] += std::fabs(singles[e]);
+    const std::int32_t *to = update_.data(), *column = column_.data();
     bool sound = true;
     for (int k = 0; k < n_; ++k) {
         const int first = begin_[k], m = begin_[k + 1] - first;
         double* u = U + first;
         double* l = L + first;
-        double largest = 0;
-        for (int b = 0; b < m; ++b) largest = std::max(largest, std::max(std::fabs(u[b]), std::fabs(l[b])));
         const double pivot = factor[k];
-        sound = sound && std::fabs(pivot) > pivot_threshold * largest && pivot != 0;  // false for NaN too
+        sound = sound && std::fabs(pivot) > pivot_threshold * added[k];  // false for 0 and NaN too
         const double inverse = 1 / pivot;
         factor[k] = inverse;
         for (int a = 0; a < m; ++a, to += m) {
             const double f = l[a] *= inverse;
+            added[column[first + a]] += std::fabs(f * u[a]);
             for (int b = 0; b < m; ++b) factor[to[b]] -= f * u[b];
         }
         for (int b = 0; b < m; ++b) u[b] *= inverse;  // A = L D U with unit triangles
@@ -255,26 +260,51 @@ Eigen::SparseMatrix<double> assemble(const Pattern& pattern, const std::vector<d
 
 bool PivotingSolver::factorise(const Pattern& pattern, const std::vector<double>& singles,
                                const std::vector<double>& pairs, int n) {
-    for (double x : singles)
-        if (!std::isfinite(x)) return false;
-    for (double x : pairs)
-        if (!std::isfinite(x)) return false;
-    const auto A = assemble(pattern, singles, pairs, n);
+    auto A = assemble(pattern, singles, pairs, n);
+    for (int k = 0; k < A.nonZeros(); ++k)
+        if (!std::isfinite(A.valuePtr()[k])) return false;
+    equilibrate(A);
     if (n > dense_limit) {
         sparse_.compute(A);
-        return sparse_.info() == Eigen::Success;
+        if (sparse_.info() != Eigen::Success) return false;
+    } else {
+        dense_.compute(Eigen::MatrixXd(A));
+        if (n > 0 && dense_.matrixLU().diagonal().cwiseAbs().minCoeff() == 0) return false;
     }
-    dense_.compute(Eigen::MatrixXd(A));
-    const auto pivots = dense_.matrixLU().diagonal().cwiseAbs();
-    return n == 0 || pivots.minCoeff() > 1e-14 * pivots.maxCoeff();
+    // All entries are of size 1 now, so that the size of a solution measures the distance from singularity.
+    Eigen::VectorXd probe(n);
+    for (int k = 0; k < n; ++k) probe[k] = k % 2 ? 1 : -1;
+    const Eigen::VectorXd x =
+        n > dense_limit ? Eigen::VectorXd(sparse_.solve(probe)) : Eigen::VectorXd(dense_.solve(probe));
+    return n == 0 || (x.allFinite() && x.cwiseAbs().maxCoeff() < largest_inverse);
+}
+
+// Divides rows and columns by the roots of their largest entries, a few times over: units cancel.
+void PivotingSolver::equilibrate(Eigen::SparseMatrix<double>& A) {
+    const auto n = A.rows();
+    row_scale_ = Eigen::VectorXd::Ones(n);
+    column_scale_ = Eigen::VectorXd::Ones(n);
+    for (int sweep = 0; sweep < 5; ++sweep) {
+        Eigen::VectorXd row = Eigen::VectorXd::Zero(n), column = Eigen::VectorXd::Zero(n);
+        for (int c = 0; c < n; ++c)
+            for (Eigen::SparseMatrix<double>::InnerIterator e(A, c); e; ++e) {
+                row[e.row()] = std::max(row[e.row()], std::fabs(e.value()));
+                column[c] = std::max(column[c], std::fabs(e.value()));
+            }
+        const auto factor = [](double largest) { return largest > 0 ? 1 / std::sqrt(largest) : 1.0; };
+        row = row.unaryExpr(factor);
+        column = column.unaryExpr(factor);
+        A = row.asDiagonal() * A * column.asDiagonal();
+        row_scale_ = row_scale_.cwiseProduct(row);
+        column_scale_ = column_scale_.cwiseProduct(column);
+    }
 }
 
 void PivotingSolver::solve(double* x, int n) const {
     Eigen::Map<Eigen::VectorXd> map(x, n);
-    if (n > dense_limit)
-        map = sparse_.solve(map).eval();
-    else
-        map = dense_.solve(map).eval();
+    const Eigen::VectorXd b = row_scale_.cwiseProduct(map);
+    map = column_scale_.cwiseProduct(n > dense_limit ? Eigen::VectorXd(sparse_.solve(b))
+                                                     : Eigen::VectorXd(dense_.solve(b)));
 }
 
 }  // namespace mbd

@@ -35,7 +35,7 @@ public:
     Elimination(const Pattern& pattern, int n, const Nodes& nodes, Order order, double budget);
 
     bool exists() const { return n_ > 0; }
-    std::size_t values() const { return place_count_; }        // numbers a factor needs
+    std::size_t values() const { return place_count_ + n_; }   // numbers a factor needs
     std::size_t operations() const { return update_.size(); }  // multiply-adds of one factorisation
     std::size_t solve_operations() const { return place_count_; }
 
@@ -56,6 +56,7 @@ private:
     };
     std::vector<Step> forward_, backward_;      // flat: short inner loops would cost more than they compute
     std::vector<std::int32_t> backward_value_;  // place among U of the value of every backward step
+    std::vector<std::int32_t> diagonal_singles_;
     std::vector<std::int32_t> single_place_, pair_place_, transposed_place_;
 };
 
@@ -75,6 +76,9 @@ public:
 
 private:
     static constexpr int dense_limit = 200;
+    static constexpr double largest_inverse = 1e12;
+    void equilibrate(Eigen::SparseMatrix<double>& A);
+    Eigen::VectorXd row_scale_, column_scale_;
     Eigen::PartialPivLU<Eigen::MatrixXd> dense_;
     Eigen::SparseLU<Eigen::SparseMatrix<double>> sparse_;
 };

@@ -10,7 +10,7 @@ namespace {
 
 // A count that later sizes an array: a damaged blob must not make the reader ask for all memory.
 constexpr int largest_count = 50'000'000;
-constexpr double dearest_program = 1e9;  // multiply-adds of one factorisation; its list takes four bytes each
+constexpr double dearest_program = 1e8;  // multiply-adds of one factorisation; its list takes four bytes each
 
 }  // namespace
 
@@ -18,15 +18,17 @@ constexpr double dearest_program = 1e9;  // multiply-adds of one factorisation; 
 
 System::System(const unsigned char* data, std::size_t size) {
     const Blob blob(data, size);
+    identity = blob.checksum();
     read_counts(blob);
     read_elements(blob);
     read_programs(blob);
     read_names(blob);
     build_pattern();
     eager_ = Elimination(pattern, n(), nodes, Order::eager, dearest_program);
-    patient_ = Elimination(pattern, n(), nodes, Order::patient, 10.0 * static_cast<double>(eager_.operations()) + 1e4);
+    patient_ = Elimination(pattern, n(), nodes, Order::patient,
+                           std::min(dearest_program, 10.0 * static_cast<double>(eager_.operations()) + 1e4));
     if (!eager_.exists() && n() > 0)
-        throw ModelError("the model is too densely coupled: one factorisation would take over 1e9 operations");
+        throw ModelError("the model is too densely coupled: one factorisation would take over 1e8 operations");
     const Elimination& used = elimination(preferred_order());
     const double refactor = static_cast<double>(used.operations() + pattern.singles.size() + 2 * pattern.pairs.size() +
                                                 derivative_.size() - residual_.size());

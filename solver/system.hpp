@@ -35,6 +35,7 @@ class System {
 public:
     System(const unsigned char* data, std::size_t size);
 
+    std::uint32_t identity = 0;  // checksum of the blob: states of one model fit no other
     int nv = 0, nc = 0, nx = 0, nu = 0, np = 0, n_constants = 0;
     int n() const { return nv + nc + nx; }
     int bodies() const { return bodies_; }

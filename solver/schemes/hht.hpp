@@ -55,6 +55,7 @@ public:
     Hht& operator=(const Hht&) = delete;
 
     int error_order() const override { return 3; }
+    std::size_t memory_size() const override { return layout_.size; }
 
     void start(Instance& i, double tolerance) override {
         tolerance_ = tolerance;
@@ -90,7 +91,7 @@ public:
         State& st = i.state;
         const Layout& at = layout_;
         double* m = st.memory.data();
-        if (o_.printed_form == 0) std::copy(qdd_.begin(), qdd_.end(), m + at.qdd);
+        std::copy_n(o_.printed_form != 0 ? a_ : qdd_.data(), s_.nv, m + at.qdd);
         std::copy(w_.begin(), w_.end(), m + at.w);
         const auto grow = [](double& per_weight, double value) {  // the running maximum of eq. 34
             if (std::fabs(value) * per_weight > 1) per_weight = 1 / std::fabs(value);
@@ -257,8 +258,9 @@ private:
             s_.residual_and_derivative(p, {1 / (1 + o_.alpha), gamma_ * h, bq, gamma_ * (1 + o_.alpha) * h}, i.work,
                                        r_.data());
             Factor& factor = i.state.factor;
-            if (!i.factorise(factor)) return false;
-            counter(i.state, FACTOR_H) = factor.pivoting ? 0 : h;  // a pivoting one is not kept
+            counter(i.state, FACTOR_H) = 0;
+            if (!i.factorise(factor, i.state.order)) return false;
+            if (!factor.pivoting) counter(i.state, FACTOR_H) = h;  // a pivoting one is not kept
         } else {
             s_.residual(p, i.work, r_.data());
         }

@@ -28,6 +28,8 @@ public:
     virtual ~Scheme() = default;
     // the local error is O(h^error_order)
     virtual int error_order() const = 0;
+    // numbers in state.memory
+    virtual std::size_t memory_size() const = 0;
     // fills state.memory at a consistent state (start and restart)
     virtual void start(Instance& instance, double tolerance) = 0;
     // tries one step; the state is untouched until accept()
