@@ -147,8 +147,9 @@ class Model:
         )
 
     def _settings(self, given: Mapping[str, Any]) -> Settings:
-        known = [*(f.name for f in fields(Settings)), *signature(self.simulate).parameters]
-        problems = [f"no setting is called {name!r}{did_you_mean(name, known)}" for name in given if name not in known]
+        known = [f.name for f in fields(Settings)]
+        hints = [*known, *signature(self.simulate).parameters]
+        problems = [f"no setting is called {name!r}{did_you_mean(name, hints)}" for name in given if name not in known]
         if problems:
             raise ModelError(problems)
         experiment = self.description.experiment
@@ -176,10 +177,12 @@ class Model:
         tolerance=1e-6, step=None (error-controlled), first_step, largest_step, smallest_step; times in s.
         """
         experiment = self.description.experiment
-        t_end = t_end or (experiment.stop_time if experiment else None)
-        if not t_end:
+        if t_end is None:
+            t_end = experiment.stop_time if experiment else None
+        if t_end is None:
             raise ModelError(f"model '{self.name}' names no experiment.stop_time; give t_end")
-        step_output = step_output or (experiment.step if experiment else None) or t_end / DEFAULT_POINTS
+        if step_output is None:
+            step_output = (experiment.step if experiment else None) or t_end / DEFAULT_POINTS
         times = output_times(t_end, step_output)
         simulation = self.start(parameters=parameters, start=start, assemble=assemble, **settings)
         names = recorded_names(self.symbolic, record)

@@ -18,8 +18,7 @@ import numpy as np
 
 from mbdfmu.description import GROUND, Description
 from mbdfmu.expressions import Graph, Node, compile_tape
-from mbdfmu.expressions.graph import postorder
-from mbdfmu.expressions.opcodes import CONST, LOAD
+from mbdfmu.expressions.opcodes import ADD, DIV, LOAD, MUL, NEG, SELECT, SUB
 from mbdfmu.frames import Kernel, Row
 from mbdfmu.signals import Constraint, ForceTerm, SymbolicModel, tabulate, velocities
 
@@ -78,6 +77,22 @@ def _only(node: Node, spaces: frozenset[str]) -> bool:
 
 
 _P = frozenset({"p"})
+
+
+def _affine(root: Node, spaces: frozenset[str]) -> bool:
+    """Whether a node is surely affine in the symbols of these spaces (a switch on them is not, whatever its slope)."""
+    waiting, seen = [root], {root}
+    while waiting:
+        node = waiting.pop()
+        inside = [a for a in node.args if not all(s.value[0] not in spaces for s in a.support)]
+        allowed = {ADD: 2, SUB: 2, NEG: 1, MUL: 1, DIV: 1, SELECT: 2}.get(node.op, 0)
+        if len(inside) > allowed or (node.op == DIV and node.args[1] in inside):
+            return False
+        if node.op == SELECT and node.args[0] in inside:
+            return False
+        waiting += [a for a in inside if a not in seen]
+        seen.update(inside)
+    return True
 
 
 class _Lowering:
@@ -197,9 +212,7 @@ class _Lowering:
         phi = dict(sorted(self.phi_rows.items()))
         values = {**force, **{self.nv + row: node for row, node in phi.items()}}
         entries = list(self._entries(force, phi))
-        self._linear = all(
-            _only(e[3], frozenset(SPACES) - {"a", "lam"}) for e in entries if e[2] in (BY_A, PLAIN) and e[0] < self.nv
-        )
+        self._linear = all(_affine(node, frozenset({"a", "lam"})) for node in force.values())
         speed = [self._speed(node) for node in phi.values()]
         gamma = [-self._speed(node) for node in speed]
         computed = [s.node for s in self.m.signals.values() if s.node.op != LOAD]
@@ -238,17 +251,22 @@ class _Lowering:
                 yield self.nv + row, self.q[s.value[1]], PLAIN, self.graph.diff(node, s)
 
     def _hoisted(self, nodes: Sequence[Node]) -> list[Node]:
-        """The same with everything that depends on parameters only replaced by a constant of the Instance."""
-        mapping: dict[Node, Node] = {}
+        """The same with what depends on parameters only replaced by constants of the Instance.
 
-        def inside(node: Node) -> bool:
+        Nothing is lifted out of the branches of a select: 1/k may stand in the one that is never taken.
+        """
+        mapping: dict[Node, Node] = {}
+        waiting, seen = list(nodes), set(nodes)
+        while waiting:
+            node = waiting.pop()
             if node.support and _only(node, _P):
                 mapping[node] = self.constants.symbol(node)
-                return False
-            return node.op != CONST
-
-        postorder(nodes, inside)
-        return self.graph.substitute(nodes, mapping) if mapping else list(nodes)
+                continue
+            inside = node.args[:1] if node.op == SELECT else node.args
+            waiting += [a for a in inside if a not in seen]
+            seen.update(inside)
+        ordered = {node: mapping[node] for node in sorted(mapping, key=lambda n: n.index)}
+        return self.graph.substitute(nodes, ordered) if ordered else list(nodes)
 
     def _program(self, name: str, nodes: Sequence[Node]) -> dict[str, bytes]:
         tape = compile_tape(nodes, self._address)

@@ -14,7 +14,7 @@ from typing import Any
 
 from mbdfmu.description import GROUND, Description, Force, Joint, Marker
 from mbdfmu.errors import ModelError, did_you_mean
-from mbdfmu.expressions import Graph, Node, evaluate, maximum, select, sqrt
+from mbdfmu.expressions import Graph, Node, evaluate, less, maximum, select, sqrt
 from mbdfmu.forces import ForceElement
 from mbdfmu.frames import Frame, Load, Measure, Primitive, Row, on_body
 from mbdfmu.joints import PlanarJoint
@@ -192,7 +192,11 @@ class _Builder:
         value = self.names.value(f"parameters.{name}.value", p.value, PARAMETERS)
         common: dict[str, Any] = {"unit": p.unit, "minimum": p.min, "maximum": p.max, "text": p.text}
         if value.support:
-            self._add(Signal(name=name, node=value, causality="calculatedParameter", variability="fixed", **common))
+            tunable = any(
+                self.d.parameters[s.value[1]].tunable for s in value.support if s.value[1] in self.d.parameters
+            )
+            variability = "tunable" if tunable else "fixed"
+            self._add(Signal(name=name, node=value, causality="calculatedParameter", variability=variability, **common))
         else:
             self._settable(value, name=name, variability="tunable" if p.tunable else "fixed", **common)
 
@@ -349,7 +353,9 @@ class _Builder:
         for name, m in self.d.motions.items():
             of = self.names.value(f"motions.{name}.of", m.of, POSITION)
             value = of - self.names.value(f"motions.{name}.value", m.value, TIME)
-            u = m.unit or self._unit_of(m.of)
+            u = self._unit_of(m.of) if m.unit is None else m.unit
+            if not u:
+                self.problems.append(f'motions.{name}: the unit of {m.of!r} is not known; give "unit": "m" or "rad"')
             kind = "rad" if u == "rad" else "m"
             self._hold(
                 name,
@@ -400,22 +406,29 @@ class _Builder:
         """The model's length scale (T5.7): given, or the longest arm of a marker, or the start positions, or 1 m."""
         if self.d.length is not None:
             return self.names.value("length", self.d.length, PARAMETERS)
-        longest = self.graph.zero
-        for frame in self.ends:
-            if frame.body != GROUND and all(s.value[0] == "p" for s in frame.sx.support | frame.sy.support):
-                longest = maximum(longest, frame.sx * frame.sx + frame.sy * frame.sy)
-        farthest = self.graph.zero
-        for c in self.coordinates[: 3 * len(self.d.bodies)]:
-            if c.unit == "m":
-                start = self.names.nodes[f"{c.name}.start"]
-                farthest = maximum(farthest, start * start)
-        size = select(longest, longest, farthest)
-        return sqrt(select(size, size, 1.0 + 0.0 * size))
+        arms = [
+            frame.sx * frame.sx + frame.sy * frame.sy
+            for frame in self.ends
+            if frame.body != GROUND and all(s.value[0] == "p" for s in frame.sx.support | frame.sy.support)
+        ]
+        starts = [self.names.nodes.get(f"{c.name}.start", self.graph.zero) for c in self.coordinates if c.unit == "m"]
+        longest, farthest = self._largest(arms), self._largest([start * start for start in starts])
+        size = select(less(_NO_LENGTH, longest), longest, farthest)
+        return sqrt(select(less(_NO_LENGTH, size), size, 1.0 + 0.0 * size))
+
+    def _largest(self, nodes: list[Node]) -> Node:
+        """The maximum as a balanced tree, as Graph.sum."""
+        row = nodes or [self.graph.zero]
+        while len(row) > 1:
+            pairs = [maximum(a, b) for a, b in zip(row[::2], row[1::2], strict=False)]
+            row = pairs + row[len(pairs) * 2 :]
+        return row[0]
 
 
 def _force_signal(name: str, measure: Measure) -> str:
     return f"{name}.{'force' if measure.unit == 'm' else 'torque'}"
 
 
+_NO_LENGTH = 1e-18  # m2; below lies the rounding of cos(90*deg)
 _WORK = "generalised force, towards a larger value"
 _PLANAR = (("x", "vx", "ax", "m"), ("y", "vy", "ay", "m"), ("phi", "omega", "alpha", "rad"))

@@ -271,7 +271,7 @@ bool PivotingSolver::factorise(const Pattern& pattern, const std::vector<double>
         dense_.compute(Eigen::MatrixXd(A));
         if (n > 0 && dense_.matrixLU().diagonal().cwiseAbs().minCoeff() == 0) return false;
     }
-    // All entries are of size 1 now, so that the size of a solution measures the distance from singularity.
+    // Masses and couplings are of size 1 now, so that the size of a solution measures the distance from singularity.
     Eigen::VectorXd probe(n);
     for (int k = 0; k < n; ++k) probe[k] = k % 2 ? 1 : -1;
     const Eigen::VectorXd x =
@@ -279,32 +279,28 @@ bool PivotingSolver::factorise(const Pattern& pattern, const std::vector<double>
     return n == 0 || (x.allFinite() && x.cwiseAbs().maxCoeff() < largest_inverse);
 }
 
-// Divides rows and columns by the roots of their largest entries, a few times over: units cancel.
+// Rows and columns with a diagonal (masses) are scaled by its root, the others (constraints) by what couples them to
+// these: units cancel, and a light body weighs as much as a heavy one.
 void PivotingSolver::equilibrate(Eigen::SparseMatrix<double>& A) {
-    const auto n = A.rows();
-    row_scale_ = Eigen::VectorXd::Ones(n);
-    column_scale_ = Eigen::VectorXd::Ones(n);
-    for (int sweep = 0; sweep < 5; ++sweep) {
-        Eigen::VectorXd row = Eigen::VectorXd::Zero(n), column = Eigen::VectorXd::Zero(n);
-        for (int c = 0; c < n; ++c)
-            for (Eigen::SparseMatrix<double>::InnerIterator e(A, c); e; ++e) {
-                row[e.row()] = std::max(row[e.row()], std::fabs(e.value()));
-                column[c] = std::max(column[c], std::fabs(e.value()));
-            }
-        const auto factor = [](double largest) { return largest > 0 ? 1 / std::sqrt(largest) : 1.0; };
-        row = row.unaryExpr(factor);
-        column = column.unaryExpr(factor);
-        A = row.asDiagonal() * A * column.asDiagonal();
-        row_scale_ = row_scale_.cwiseProduct(row);
-        column_scale_ = column_scale_.cwiseProduct(column);
-    }
+    const auto n = static_cast<int>(A.rows());
+    const Eigen::VectorXd diagonal = A.diagonal().cwiseAbs();
+    scale_ = Eigen::VectorXd::Ones(n);
+    for (int k = 0; k < n; ++k)
+        if (diagonal[k] > 0) scale_[k] = 1 / std::sqrt(diagonal[k]);
+    Eigen::VectorXd coupling = Eigen::VectorXd::Zero(n);
+    for (int c = 0; c < n; ++c)
+        for (Eigen::SparseMatrix<double>::InnerIterator e(A, c); e; ++e)
+            if (diagonal[e.row()] == 0 && (diagonal[c] > 0 || coupling[e.row()] == 0))
+                coupling[e.row()] = std::max(coupling[e.row()], std::fabs(e.value()) * scale_[c]);
+    for (int k = 0; k < n; ++k)
+        if (coupling[k] > 0) scale_[k] = 1 / coupling[k];
+    A = scale_.asDiagonal() * A * scale_.asDiagonal();
 }
 
 void PivotingSolver::solve(double* x, int n) const {
     Eigen::Map<Eigen::VectorXd> map(x, n);
-    const Eigen::VectorXd b = row_scale_.cwiseProduct(map);
-    map = column_scale_.cwiseProduct(n > dense_limit ? Eigen::VectorXd(sparse_.solve(b))
-                                                     : Eigen::VectorXd(dense_.solve(b)));
+    const Eigen::VectorXd b = scale_.cwiseProduct(map);
+    map = scale_.cwiseProduct(n > dense_limit ? Eigen::VectorXd(sparse_.solve(b)) : Eigen::VectorXd(dense_.solve(b)));
 }
 
 }  // namespace mbd

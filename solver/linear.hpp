@@ -78,7 +78,7 @@ private:
     static constexpr int dense_limit = 200;
     static constexpr double largest_inverse = 1e12;
     void equilibrate(Eigen::SparseMatrix<double>& A);
-    Eigen::VectorXd row_scale_, column_scale_;
+    Eigen::VectorXd scale_;
     Eigen::PartialPivLU<Eigen::MatrixXd> dense_;
     Eigen::SparseLU<Eigen::SparseMatrix<double>> sparse_;
 };

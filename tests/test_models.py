@@ -116,7 +116,7 @@ def test_a_model_reaches_its_reference(name: str, at: int) -> None:
 
 @pytest.mark.parametrize("first_step", [None, 1e-7, 1e-6, 3e-6])
 def test_the_angles_of_andrews_are_right_to_five_digits(first_step: float | None) -> None:
-    """Absolute, of angles up to 15.8 rad. Errors partly cancel at 0.03 s (at 0.01 s they are 1e-4): hence several runs."""
+    """Absolute, of angles up to 15.8 rad. Errors partly cancel at 0.03 s (1e-4 at 0.01 s): hence several runs."""
     data = reference("andrews")
     angles = [n for n in data["signals"] if kind(n) == "positions"]
     assert len(angles) == 7

@@ -56,3 +56,20 @@ def test_hub_with_many_arms_costs_linear_operations(arms: int) -> None:
     simulation.start()
     simulation.advance(0.1)
     assert simulation.statistics["pivoting_fallbacks"] == 0
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("density", [1e-3, 1.0, 1e6])
+def test_size_and_mass_do_not_decide_about_pivots(scale: float, density: float) -> None:
+    """The same two links from ten micrometres to a kilometre: time goes with the root of the length."""
+    model = mbd.Model("links", gravity=(0, -10))
+    mass = density * scale**2
+    for k in range(2):
+        body = mbd.Body(mass=mass, inertia=mass * scale**2 / 12, position=((k + 0.5) * scale, 0))
+        model.add(f"link{k}", body)
+        i = {"body": f"link{k - 1}", "at": (scale / 2, 0)} if k else {"body": "ground"}
+        model.add(f"pin{k}", Revolute(i=i, j={"body": f"link{k}", "at": (-scale / 2, 0)}))
+    simulation = model.start(start={"link1.phi": 0.1}, tolerance=1e-8)
+    simulation.advance(np.sqrt(scale))
+    assert simulation.statistics["pivoting_fallbacks"] <= 2  # only the start that keeps link1.phi pivots
+    assert simulation["link0.phi"] == pytest.approx(-2.815507, abs=1e-5)  # the same for all

@@ -144,3 +144,83 @@ def test_failed_step_names_time_and_keeps_what_was_computed() -> None:
         model.simulate(1.0, 0.05, tolerance=1e-4)
     assert caught.value.result.complete is False
     assert len(caught.value.result.time) > 5
+
+
+def test_ten_tenths_and_the_rest() -> None:
+    """0.1 ten times is not 1: what is left is too short for a step."""
+    simulation = mbd.models.load("pendulum").start()
+    for _ in range(10):
+        simulation.step(0.1)
+    simulation.advance(1.0)
+    simulation.step(0.1)
+    straight = mbd.models.load("pendulum").start(tolerance=1e-9)
+    straight.advance(1.1)
+    assert simulation["bar.phi"] == pytest.approx(straight["bar.phi"], abs=1e-3)
+
+
+@pytest.mark.parametrize("tiny", [1e-12, 1e-9, 1e-6])
+def test_tiny_communication_steps_keep_the_accuracy(tiny: float) -> None:
+    simulation = mbd.models.load("slider_crank").start(tolerance=1e-7)
+    for k in range(1, 21):
+        simulation.advance(0.05 * k - tiny)
+        simulation.advance(0.05 * k)
+    straight = mbd.models.load("slider_crank").start(tolerance=1e-9)
+    straight.advance(1.0)
+    assert simulation["crank.phi"] == pytest.approx(straight["crank.phi"], abs=2e-3)
+
+
+def test_states_fit_their_own_model_and_scheme_only() -> None:
+    model = mbd.models.load("slider_crank")
+    simulation, printed = model.start(), model.start(options={"form": "printed"})
+    with pytest.raises(mbd.ModelError, match="another scheme"):
+        printed.restore(simulation.save())
+    with pytest.raises(mbd.ModelError, match="another model"):
+        mbd.models.load("pendulum").start().restore(simulation.save())
+    other = model.start()
+    simulation.step(0.3)
+    other.restore(simulation.save())
+    simulation.step(0.2)
+    other.step(0.2)
+    np.testing.assert_array_equal(state(simulation), state(other))
+
+
+def tunable_pendulum() -> mbd.Model:
+    model = mbd.Model("tunable", gravity=(0, -9.81))
+    for name, value in (("m", 1.0), ("l", 1.0)):
+        model.add(name, mbd.Parameter(value=value, tunable=True))
+    model.add("bar", mbd.Body(mass="m", inertia="m*l^2/12", position=("l/2", 0)))
+    model.add("hinge", Revolute(i={"body": "ground"}, j={"body": "bar", "at": ("-l/2", 0)}))
+    return model
+
+
+def test_tunable_parameter_acts_from_now_on() -> None:
+    simulation = tunable_pendulum().start()
+    simulation.step(0.1)
+    before = simulation["hinge.reaction.y"]
+    simulation["m"] = 2.0
+    assert simulation["hinge.reaction.y"] == pytest.approx(2 * before)
+    simulation.step(0.1)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"), [("m", -1.0, "mass must be positive"), ("l", 1.5, "would open joint 'hinge'")]
+)
+def test_refused_change_leaves_the_old_value(name: str, value: float, message: str) -> None:
+    simulation = tunable_pendulum().start()
+    simulation.step(0.1)
+    saved = simulation[name], simulation["bar.alpha"]
+    with pytest.raises(mbd.ModelError, match=message):
+        simulation[name] = value
+    assert (simulation[name], simulation["bar.alpha"]) == saved
+    simulation.step(0.1)
+
+
+def test_law_that_switches_on_a_reaction_is_consistent() -> None:
+    model = mbd.Model("switch", gravity=(0, -9.81))
+    model.add("bar", mbd.Body(mass=1, inertia=1 / 12, position=(0.5, 0)))
+    model.add("hinge", Revolute(i={"body": "ground"}, j={"body": "bar", "at": (-0.5, 0)}))
+    torque = "if(hinge.reaction.y > 0.5, 0.3, 0)"
+    model.add("motor", mbd.forces.Rotational(i={"body": "ground"}, j={"body": "bar"}, torque=torque))
+    simulation = model.start()
+    assert simulation["hinge.reaction.y"] > 0.5
+    assert simulation["bar.alpha"] == pytest.approx((0.3 - 9.81 / 2) * 3)

@@ -74,7 +74,9 @@ def check(compiled: CompiledModel) -> Check:
     phi, speed = compiled.constraints(0.0, q), compiled.rates(0.0, q, v)[0]
     if refusal is not None and not np.isfinite([length, *q, *v, *phi, *speed]).all():
         raise refusal
-    rank, redundant = _independent(_gradient(compiled, q, v, length))
+    rank, redundant = compiled.nc, list[int]()  # a start that succeeds has independent rows
+    if refusal is not None:
+        rank, redundant = _independent(_gradient(compiled, q, v, length))
     openings = tuple(_openings(model, phi, speed, length, _speed_scale(model, v, length)))
     labels = compiled.labels[compiled.nv :]
     repeated = tuple(labels[row] for row in redundant)

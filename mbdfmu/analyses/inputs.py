@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,11 @@ class _Curve:
     times: NDArray[np.float64]
     values: NDArray[np.float64]
     hold: bool
+
+    def jumps(self) -> list[float]:
+        """Times at which the value may jump."""
+        later = self.times[1:]
+        return [float(t) for t in (later if self.hold else later[np.diff(self.times) == 0])]
 
     def piece(self, t: float) -> tuple[float, float]:
         """Value and slope from t on (after a jump at t)."""
@@ -62,12 +68,21 @@ class InputSchedule:
 
     def jumps(self, t: float) -> bool:
         """Whether some input jumps at t."""
-        return any(np.count_nonzero(c.times == t) > 1 or (c.hold and t in c.times[1:]) for c in self.curves.values())
+        return t in self._jumps
+
+    @cached_property
+    def _jumps(self) -> frozenset[float]:
+        """Times given twice, and every later point of an input that is held."""
+        return frozenset(t for c in self.curves.values() for t in c.jumps())
 
     def at(self, t: float, t_next: float) -> dict[str, tuple[float, float]]:
         """Value and slope of every input over [t, t_next]."""
         if self.function is not None:
             now, then = self.function(t), self.function(t_next)
+            if now.keys() != then.keys():
+                raise ModelError(
+                    f"the input function gives {', '.join(now)} at t = {t:g} s and {', '.join(then)} later"
+                )
             return {name: (value, (then[name] - value) / (t_next - t)) for name, value in now.items()}
         return {name: curve.piece(t) for name, curve in self.curves.items()}
 

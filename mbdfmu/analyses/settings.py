@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 from mbdfmu.errors import ModelError
@@ -27,7 +28,7 @@ class Settings:
         problems = []
         for name in ("tolerance", "step", "first_step", "largest_step", "smallest_step"):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
+            if value is not None and not (isinstance(value, Real) and 0 < float(value) < math.inf):
                 problems.append(f"{name} must be a positive number, found {value!r}")
         if problems:
             raise ModelError(problems)

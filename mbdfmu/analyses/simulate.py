@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ class Recording:
 def output_times(t_end: float, step_output: float) -> NDArray[np.float64]:
     """0, step, 2 step, ... and t_end."""
     for name, value in (("t_end", t_end), ("step_output", step_output)):
-        if not (isinstance(value, int | float) and 0 < value < math.inf):
+        if not (isinstance(value, Real) and 0 < value < math.inf):
             raise ModelError(f"{name} must be a positive number of seconds, found {value!r}")
     if t_end / step_output > 1e8:
         raise ModelError(
@@ -49,7 +50,8 @@ def recorded_names(model: SymbolicModel, patterns: str | Iterable[str] | None) -
         return [s.name for s in model.signals.values() if s.causality in RECORDED_BY_DEFAULT]
     chosen: dict[str, None] = {}
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        found = [s.name for s in model.matching(pattern)] or [model.signal(pattern).name]
+        known = pattern in model.signals
+        found = [pattern] if known else [s.name for s in model.matching(pattern)] or [model.signal(pattern).name]
         chosen.update(dict.fromkeys(found))
     chosen.pop("time", None)
     return list(chosen)
@@ -103,20 +105,21 @@ def _set_inputs(simulation: Simulation, inputs: InputSchedule, t: float, t_next:
         simulation.set_input(name, value, slope)
 
 
-def _snapped(times: NDArray[np.float64], knots: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Output times that mean a knot are that knot: 3 * 0.1 is not 0.3, and an interval of 1e-17 s cannot be stepped."""
+def _snapped(times: NDArray[np.float64], knots: NDArray[np.float64], near: float) -> NDArray[np.float64]:
+    """Output times that mean a knot are that knot."""
     if not knots.size:
         return times
     nearest = knots[np.clip(np.searchsorted(knots, times), 0, len(knots) - 1)]
     before = knots[np.clip(np.searchsorted(knots, times) - 1, 0, len(knots) - 1)]
     nearest = np.where(np.abs(before - times) < np.abs(nearest - times), before, nearest)
-    return np.where(np.abs(nearest - times) <= 1e-9 * np.min(np.diff(times)), nearest, times)
+    return np.where(np.abs(nearest - times) <= near, nearest, times)
 
 
 def _intervals(times: NDArray[np.float64], knots: NDArray[np.float64]) -> Iterator[tuple[float, float, bool]]:
     """Begin, end and "is an output time" of every interval between outputs and knots; the last has no end."""
-    inner = knots[(knots > times[0]) & (knots < times[-1])]
-    times = _snapped(times, inner)
+    near = 1e-9 * np.min(np.diff(times))  # closer, two times mean the same: 3 * 0.1 is not 0.3
+    inner = knots[(knots > times[0] + near) & (knots < times[-1] - near)]
+    times = _snapped(times, inner, near)
     grid = np.union1d(times, inner)
     outputs = set(times.tolist())
     ends = [*grid[1:].tolist(), math.inf]

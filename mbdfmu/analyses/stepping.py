@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ class Simulation:
     def __setitem__(self, name: str, value: float) -> None:
         """Set an input, or a tunable parameter, from now on."""
         signal = self._model.signals.get(name)
-        if signal is None or signal.variability != "tunable":
+        if signal is None or signal.variability != "tunable" or signal.causality != "parameter":
             self.set_input(name, value)
             return
         finding = _out_of_bounds(signal, value)
@@ -97,7 +98,7 @@ class Simulation:
 
     def step(self, size: float) -> None:
         """Advance by `size` seconds, in as many internal steps as the accuracy asks for."""
-        if not (isinstance(size, int | float) and 0 < size < math.inf):
+        if not (isinstance(size, Real) and 0 < size < math.inf):
             raise ModelError(f"step must be a positive number of seconds, found {size!r}")
         self.advance(self.time + size)
 
@@ -168,7 +169,7 @@ class Simulation:
 
 
 def _out_of_bounds(signal: Signal, value: float) -> str:
-    if not (isinstance(value, int | float | np.floating | np.integer) and math.isfinite(value)):
+    if not (isinstance(value, Real) and math.isfinite(value)):
         return f"parameter '{signal.name}' must be a finite number, found {value!r}"
     low = -math.inf if signal.minimum is None else signal.minimum
     high = math.inf if signal.maximum is None else signal.maximum
