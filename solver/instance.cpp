@@ -169,40 +169,36 @@ void Instance::evaluate_index1(const double* vel) {
     system.residual_and_derivative(p, {1, 0, 0, 0}, work, rows_.data());
 }
 
-// A kept coordinate: its row becomes "increment = 0".
-void Instance::freeze(const std::vector<char>& keep) {
-    const auto held = [&](int row) { return row < static_cast<int>(keep.size()) && keep[row]; };
-    for (std::size_t e = 0; e < work.singles.size(); ++e) {
-        const auto& p = system.pattern.singles[e];
-        if (held(p.row)) work.singles[e] = p.row == p.col ? 1.0 : 0.0;
-    }
-}
-
 void Instance::factorise_index1(const std::vector<char>* keep) {
     const bool any = keep && std::any_of(keep->begin(), keep->end(), [](char k) { return k != 0; });
     if (!any) {
         if (!factorise(factor1_, order1_)) refuse_singular();
         return;
     }
-    // Kept rows lose their G^T entries but keep the column of G: no longer a symmetric pair, so this rare solve pivots.
-    freeze(*keep);
-    Pattern open = system.pattern;
-    std::vector<double> singles = work.singles;
+    // The row of a kept coordinate becomes "increment = 0": it loses all but its diagonal, its column stays. No longer
+    // a symmetric structure, so this rare solve pivots.
+    Pattern open;
+    std::vector<double> values;
+    std::vector<char> has_diagonal(system.nv, 0);
+    const auto add = [&](int row, int col, double value) {
+        const bool held = row < system.nv && (*keep)[row];
+        if (held && row != col) return;
+        if (held && value != 0) has_diagonal[row] = 1;
+        open.singles.push_back({row, col});
+        values.push_back(value);
+    };
+    for (std::size_t e = 0; e < work.singles.size(); ++e)
+        add(system.pattern.singles[e].row, system.pattern.singles[e].col, work.singles[e]);
     for (std::size_t e = 0; e < work.pairs.size(); ++e) {
         const auto p = system.pattern.pairs[e];
-        open.singles.push_back(p);
-        singles.push_back(work.pairs[e]);
-        open.singles.push_back({p.col, p.row});
-        singles.push_back((*keep)[p.col] ? 0.0 : work.pairs[e]);
+        add(p.row, p.col, work.pairs[e]);
+        add(p.col, p.row, work.pairs[e]);
     }
-    for (std::size_t e = 0; e < work.singles.size(); ++e) {  // expression rows carry G^T as single entries
-        const auto& p = system.pattern.singles[e];
-        if (p.row < system.nv && p.col >= system.nv && (*keep)[p.row]) singles[e] = 0.0;
-    }
-    open.pairs.clear();
+    for (int k = 0; k < system.nv; ++k)
+        if ((*keep)[k] && !has_diagonal[k]) add(k, k, 1.0);
     factor1_.pivoting = true;
     ++fallbacks;
-    if (pivoting_solver_.factorise(open, singles, {}, system.n())) return;
+    if (pivoting_solver_.factorise(open, values, {}, system.n())) return;
     std::string kept;
     for (int k = 0; k < system.nv; ++k)
         if ((*keep)[k]) kept += (kept.empty() ? "" : ", ") + label(k);

@@ -93,7 +93,6 @@ private:
     void evaluate_index1(const double* v);
     void project(const std::vector<double>& rows, std::vector<double>& to);
     void factorise_index1(const std::vector<char>* keep);
-    void freeze(const std::vector<char>& keep);
     void correct_positions(const StartOptions& options);
     void correct_velocities(const StartOptions& options);
     void solve_accelerations();
