@@ -78,6 +78,8 @@ class Model:
 
     def add(self, name: str, element: Element | float | str) -> None:
         """Add an element under a name; a bare number is a parameter, a bare expression an output."""
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ModelError(f"a name must be letters, digits and _, starting with no digit, found {name!r}")
         if isinstance(element, int | float):
             element = Parameter(value=element)
         elif isinstance(element, str):

@@ -57,18 +57,21 @@ class _Constants:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.nodes: list[Node] = []
+        self.names: list[str] = []  # what an error calls them
         self._places: dict[Node, int] = {}
 
-    def block(self, nodes: Iterable[Node]) -> int:
-        """Append a block; returns its first place."""
+    def block(self, nodes: Iterable[Node], *names: str) -> int:
+        """Append a block; returns its first place. One name may stand for all."""
         at = len(self.nodes)
         self.nodes.extend(nodes)
+        added = len(self.nodes) - at
+        self.names.extend(names * added if len(names) == 1 else names)
         return at
 
     def symbol(self, node: Node) -> Node:
         """The constant that holds a parameter-only node."""
         if node not in self._places:
-            self._places[node] = self.block([node])
+            self._places[node] = self.block([node], "an expression of parameters")
         return self.graph.symbol("c", str(self._places[node]))
 
 
@@ -76,6 +79,7 @@ def _only(node: Node, spaces: frozenset[str]) -> bool:
     return all(s.value[0] in spaces for s in node.support)
 
 
+_INERTIAS = ("mass", "inertia")
 _P = frozenset({"p"})
 
 
@@ -117,11 +121,14 @@ class _Lowering:
 
     def lower(self) -> Lowered:
         m = self.m
-        body_at = self.constants.block(n for _, mass, inertia in m.masses for n in (mass, inertia))
-        gravity_at = self.constants.block(m.gravity)
+        masses = [(f"{what} of body '{b}'", n) for b, *two in m.masses for what, n in zip(_INERTIAS, two, strict=True)]
+        body_at = self.constants.block([n for _, n in masses], *(name for name, _ in masses))
+        gravity_at = self.constants.block(m.gravity, "gravity")
         starts = m.start_nodes(c.name for c in m.coordinates) + m.start_nodes(c.rate for c in m.coordinates)
-        start_at = self.constants.block(starts + [self.graph.const(i.start) for i in m.description.inputs.values()])
-        length_at = self.constants.block([m.length])
+        names = [f"start value of {c.label}" for c in m.coordinates]
+        inputs = {f"start value of input '{n}'": self.graph.const(i.start) for n, i in m.description.inputs.items()}
+        start_at = self.constants.block([*starts, *inputs.values()], *names, *names, *inputs)
+        length_at = self.constants.block([m.length], "the model's length")
         self._constraints()
         self._forces()
         self._user_coordinates()
@@ -156,7 +163,12 @@ class _Lowering:
         ):
             return False
         i, j = (self.body[end] for end in constraint.ends)
-        self.tables[kernel.table] += [i, j, row, self.constants.block(kernel.constants)]
+        self.tables[kernel.table] += [
+            i,
+            j,
+            row,
+            self.constants.block(kernel.constants, f"a dimension of {constraint.label}"),
+        ]
         return True
 
     def _expression_row(self, constraint: Constraint, row: Row, index: int) -> None:
@@ -179,7 +191,12 @@ class _Lowering:
         if not self.kernels or kernel is None or not fixed or not all(_only(c, _P) for c in kernel.constants):
             return False
         i, j = (self.body[frame.body] for frame in force.ends)
-        self.tables[kernel.table] += [i, j, 0, self.constants.block(kernel.constants)]
+        self.tables[kernel.table] += [
+            i,
+            j,
+            0,
+            self.constants.block(kernel.constants, f"a value of force '{force.name}'"),
+        ]
         return True
 
     def _user_coordinates(self) -> None:
@@ -304,6 +321,7 @@ class _Lowering:
             numbers.setdefault(group, len(numbers))
         rotational = [c.unit == "rad" for c in self.m.coordinates] + [row.unit == "rad" for _, row in self.rows]
         return {
+            "cnames": _text("".join(f"{name}\n" for name in self.constants.names)),
             "labels": _text("".join(f"{label}\n" for label in labels)),
             "nodes": _ints(numbers[group] for group in groups),
             "scales": _ints(rotational),

@@ -399,7 +399,10 @@ class _Builder:
     def _outputs(self) -> None:
         for name, o in self.d.outputs.items():
             node = self.names.value(f"outputs.{name}", o.value, ANY)
-            u = o.unit if o.unit is not None else self._unit_of(str(o.value))
+            known = self._unit_of(str(o.value))
+            u = o.unit if o.unit is not None else known
+            if known and unit(u).exponents != unit(known).exponents:
+                self.problems.append(f"outputs.{name}: {o.value} is in {known}, not in {u or '1'}; leave the unit out")
             self._add(Signal(name=name, unit=unit(u).text, node=node, causality="output", text=o.text))
 
     def _length(self) -> Node:

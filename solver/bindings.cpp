@@ -2,6 +2,7 @@
 // elements: nothing here changes when a joint, a force or a scheme is added.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -146,20 +147,19 @@ NB_MODULE(_solver, m) {
         .def("change_parameter", [](Simulation& s, int k, double value) { s.driver.change_parameter(k, value); })
         .def(
             "start",
-            [](Simulation& s, bool correct, std::vector<int> keep_q, std::vector<int> keep_v) {
-                StartOptions o{correct, {}, {}};
-                const auto mark = [&](std::vector<char>& to, const std::vector<int>& which) {
-                    if (which.empty()) return;
-                    to.assign(s.system_->nv, 0);
-                    for (int k : which) to.at(k) = 1;
-                };
-                mark(o.keep_q, keep_q), mark(o.keep_v, keep_v);
+            [](Simulation& s, bool correct, const std::vector<std::pair<int, double>>& q,
+               const std::vector<std::pair<int, double>>& v) {
+                for (const auto* given : {&q, &v})
+                    for (const auto& [k, value] : *given)
+                        if (k < 0 || k >= s.system_->nv || !std::isfinite(value))
+                            throw ModelError("a start value is not finite or belongs to no coordinate");
                 nb::gil_scoped_release release;
-                s.instance.start(o);
+                s.instance.start({correct, q, v});
                 s.driver.start();
                 s.instance.report();
             },
-            "correct"_a = false, "keep_q"_a = std::vector<int>{}, "keep_v"_a = std::vector<int>{})
+            "correct"_a = false, "q"_a = std::vector<std::pair<int, double>>{},
+            "v"_a = std::vector<std::pair<int, double>>{})
         .def("set_input", [](Simulation& s, int k, double value, double slope) { s.driver.set_input(k, value, slope); })
         .def(
             "advance",

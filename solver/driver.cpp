@@ -20,6 +20,13 @@ std::string number(double x) {
     return text;
 }
 
+// A step so small that the run would not end is a mistake.
+void limit_steps(double count, double step, const char* kind) {
+    if (count <= 1e9) return;
+    throw ModelError("the " + std::string(kind) + " step of " + number(step) + " s would take " + number(count) +
+                     " steps to the next output; 1e9 are allowed, use a larger step");
+}
+
 const char* reason(Status status) {
     switch (status) {
         case Status::slow:
@@ -126,7 +133,8 @@ void Driver::accept(const StepResult& result, double h) {
 bool Driver::crossed_without_step(double t) {
     State& s = instance_.state;
     const double d = t - s.t;
-    if (!(d > 0 && s.drift + d <= shortest_remainder * s.last_step)) return false;
+    if (!(d > 0 && s.drift + d <= std::max(shortest_remainder * s.last_step, 0.1 * options_.smallest_step)))
+        return false;
     for (int k = 0; k < instance_.system.nv; ++k) {
         s.q[k] += d * (s.v[k] + d / 2 * s.a[k]);
         s.v[k] += d * s.a[k];
@@ -169,7 +177,7 @@ double Driver::first_step(double remaining) const {
         const double scale = i.system.rotational[k] ? 1 : i.length();
         rate = std::max({rate, std::sqrt(std::fabs(i.state.a[k]) / scale), std::fabs(i.state.v[k]) / scale});
     }
-    const double time_scale = rate > 0 ? std::min(remaining, 1 / rate) : remaining;
+    const double time_scale = rate > 0 ? 1 / rate : remaining;  // not shorter for a short first interval
     return 0.1 * std::cbrt(options_.tolerance) * time_scale;
 }
 
@@ -181,6 +189,7 @@ double Driver::accepted_factor(double error, bool after_rejection) const {
 
 void Driver::controlled_steps(double t, Poll poll, void* context, bool& stopped) {
     State& s = instance_.state;
+    if (options_.largest_step > 0) limit_steps((t - s.t) / options_.largest_step, options_.largest_step, "largest");
     if (s.h <= 0) s.h = first_step(t - s.t);
     bool after_rejection = false;
     for (long k = 1; s.t < t; ++k) {
@@ -230,8 +239,14 @@ void Driver::fail(const StepResult& result, double h) const {
     if (result.worst_unknown >= 0) text += "; worst: " + i.label(result.worst_unknown);
     if (result.worst_row >= 0)
         text += "; joint most open: " + i.label(i.system.nv + result.worst_row) + ", " + number(result.violation);
-    text += options_.step > 0 ? "; use a smaller step or error control"
-                              : "; check the forces and the geometry near this time";
+    if (options_.step > 0)
+        text += "; use a smaller step or error control";
+    else if (options_.tolerance < 1e-11)
+        text += "; a tolerance of " + number(options_.tolerance) + " may be below rounding, use a larger one";
+    else
+        text +=
+            "; something jumps or grows without bound near this time: check forces, motions and geometry (step() and "
+            "havsin() make jumps smooth)";
     throw StepFailed(text);
 }
 

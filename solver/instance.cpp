@@ -115,8 +115,8 @@ void Instance::update() {
     compute_constants();
     for (std::size_t k = 0; k < constants.size(); ++k)
         if (!std::isfinite(constants[k]))
-            throw ModelError("the parameter values give a number that is not finite (constant " + std::to_string(k) +
-                             "); check divisions and roots in the model's expressions");
+            throw ModelError(system.constant_names[k] +
+                             " is not a finite number for these parameters; check divisions and roots");
     for (int b = 0; b < system.bodies(); ++b)
         for (int k = 0; k < 2; ++k) {
             const double value = constants[system.body_constants() + 2 * b + k];
@@ -150,6 +150,9 @@ void Instance::start(const StartOptions& options) {
     starting_ = true;  // what is wrong now is the model's fault
     update();
     place_at_start();
+    for (const auto& [k, value] : options.q) state.q[k] = value;
+    for (const auto& [k, value] : options.v) state.v[k] = value;
+    v = state.v;
     correct_positions(options);
     correct_velocities(options);
     v = state.v;
@@ -169,9 +172,8 @@ void Instance::evaluate_index1(const double* vel) {
     system.residual_and_derivative(p, {1, 0, 0, 0}, work, rows_.data());
 }
 
-void Instance::factorise_index1(const std::vector<char>* keep) {
-    const bool any = keep && std::any_of(keep->begin(), keep->end(), [](char k) { return k != 0; });
-    if (!any) {
+void Instance::factorise_index1(const StartOptions::Values& kept) {
+    if (kept.empty()) {
         if (!factorise(factor1_, order1_)) refuse_singular();
         return;
     }
@@ -179,9 +181,10 @@ void Instance::factorise_index1(const std::vector<char>* keep) {
     // a symmetric structure, so this rare solve pivots.
     Pattern open;
     std::vector<double> values;
-    std::vector<char> has_diagonal(system.nv, 0);
+    std::vector<char> held_rows(system.nv, 0), has_diagonal(system.nv, 0);
+    for (const auto& [k, value] : kept) held_rows[k] = 1;
     const auto add = [&](int row, int col, double value) {
-        const bool held = row < system.nv && (*keep)[row];
+        const bool held = row < system.nv && held_rows[row];
         if (held && row != col) return;
         if (held && value != 0) has_diagonal[row] = 1;
         open.singles.push_back({row, col});
@@ -195,14 +198,13 @@ void Instance::factorise_index1(const std::vector<char>* keep) {
         add(p.col, p.row, work.pairs[e]);
     }
     for (int k = 0; k < system.nv; ++k)
-        if ((*keep)[k] && !has_diagonal[k]) add(k, k, 1.0);
+        if (held_rows[k] && !has_diagonal[k]) add(k, k, 1.0);
     factor1_.pivoting = true;
     ++fallbacks;
     if (pivoting_solver_.factorise(open, values, {}, system.n())) return;
-    std::string kept;
-    for (int k = 0; k < system.nv; ++k)
-        if ((*keep)[k]) kept += (kept.empty() ? "" : ", ") + label(k);
-    throw ModelError("the start values given for " + kept +
+    std::string names;
+    for (const auto& [k, value] : kept) names += (names.empty() ? "" : ", ") + label(k);
+    throw ModelError("the start values given for " + names +
                      " cannot all be kept: the joints leave fewer motions free; give fewer");
 }
 
@@ -230,7 +232,7 @@ void Instance::correct_positions(const StartOptions& options) {
     double before = now.scaled;
     for (int iteration = 0; now.scaled > closed && iteration < 50; ++iteration) {
         evaluate_index1(state.v.data());
-        factorise_index1(options.keep_q.empty() ? nullptr : &options.keep_q);
+        factorise_index1(options.q);
         project(phi_, state.q);
         now = position_violation();
         if (!std::isfinite(now.scaled)) break;
@@ -255,7 +257,7 @@ void Instance::correct_velocities(const StartOptions& options) {
                          number(now.value) +
                          " per second; correct the velocities, or ask for assembly (assemble=True, --assemble)");
     evaluate_index1(state.v.data());
-    factorise_index1(options.keep_v.empty() ? nullptr : &options.keep_v);
+    factorise_index1(options.v);
     project(velocity_rows_, state.v);
     v = state.v;
 }
@@ -278,7 +280,7 @@ void Instance::solve_accelerations() {
             times_a(system.pattern.singles[e].row, system.pattern.singles[e].col, work.singles[e]);
         for (std::size_t e = 0; e < work.pairs.size(); ++e)
             times_a(system.pattern.pairs[e].row, system.pattern.pairs[e].col, work.pairs[e]);
-        factorise_index1(nullptr);
+        factorise_index1({});
         for (std::size_t k = 0; k < rows_.size(); ++k) unknowns_[k] = -rows_[k];
         solve(factor1_, unknowns_.data());
         double change = 0, size = 1;
@@ -308,7 +310,7 @@ void Instance::report() {
         system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
         worst_velocity_violation = std::max(worst_velocity_violation, worst(velocity_rows_.data()).scaled);
         evaluate_index1(v.data());
-        factorise_index1(nullptr);
+        factorise_index1({});
         project(velocity_rows_, v);
     }
     solve_accelerations();
@@ -316,9 +318,10 @@ void Instance::report() {
 
 void Instance::signals(double* out) { system.signals(state_point(), work, out); }
 
-// Names the rows that repeat others, by a rank-revealing factorisation of G^T.
-void Instance::refuse_singular() {
+// The constraint rows that repeat others, by a rank-revealing factorisation of G^T; empty where there are none.
+std::string Instance::repeated_rows() const {
     const int nv = system.nv, nc = system.nc;
+    if (nc == 0) return {};  // Eigen::SparseQR reads beyond an empty matrix
     std::vector<Eigen::Triplet<double>> entries;
     const auto put = [&](const Pattern::Place& p, double value) {
         if (p.row >= nv && p.row < nv + nc && p.col < nv && std::isfinite(value))
@@ -332,22 +335,37 @@ void Instance::refuse_singular() {
     Eigen::SparseQR<Eigen::SparseMatrix<double>, Eigen::COLAMDOrdering<int>> qr;
     qr.setPivotThreshold(1e-9);
     qr.compute(transposed);
-    if (nc > 0 && qr.info() == Eigen::Success && qr.rank() < nc) {
-        std::string names;
-        for (int k = static_cast<int>(qr.rank()); k < nc; ++k)
-            names += (names.empty() ? "" : ", ") + label(nv + qr.colsPermutation().indices()[k]);
-        const std::string text = "redundant constraints: " + names +
-                                 " repeats what other joints already hold at t = " + number(state.t) +
-                                 " s; remove the joint or replace it by one that holds less";
-        if (starting_) throw ModelError(text);
-        throw StepFailed(text + ", or avoid this singular position");
-    }
+    std::string names;
+    if (qr.info() != Eigen::Success) return names;
+    for (int k = static_cast<int>(qr.rank()); k < nc; ++k)
+        names += (names.empty() ? "" : ", ") + label(nv + qr.colsPermutation().indices()[k]);
+    return names;
+}
+
+// Says why the index-1 matrix is singular.
+void Instance::refuse_singular() {
+    const std::string at = " at t = " + number(state.t) + " s";
     for (int k = 0; k < system.n(); ++k)
         if (!std::isfinite(rows_[k]))
             throw StepFailed(
-                "a value in the equation of " + label(k) + " is not finite at t = " + number(state.t) +
-                " s; look for a spring or rod whose ends coincide, a division by zero or a root of a negative number");
-    throw StepFailed("the equations of motion are singular at t = " + number(state.t) + " s; a coordinate has no mass");
+                "a value in the equation of " + label(k) + " is not finite" + at +
+                "; look for a spring or rod whose ends coincide, a division by zero or a root of a negative number");
+    const std::string rows = repeated_rows();
+    if (!rows.empty()) {
+        const std::string text = "redundant constraints: " + rows + " repeats what other joints already hold" + at +
+                                 "; remove the joint or replace it by one that holds less";
+        if (starting_) throw ModelError(text);
+        throw StepFailed(text + ", or avoid this singular position");
+    }
+    std::vector<char> heavy(system.nv, 0);
+    for (std::size_t e = 0; e < work.singles.size(); ++e)
+        if (const auto& p = system.pattern.singles[e]; p.row < system.nv && p.col < system.nv && work.singles[e] != 0)
+            heavy[p.row] = 1;
+    for (int k = 0; k < system.nv; ++k)
+        if (!heavy[k])
+            throw ModelError(label(k) +
+                             " has no mass and nothing fixes its acceleration; give it an entry in \"mass\"");
+    throw StepFailed("the equations of motion are singular" + at + "; the mass matrix cannot be inverted");
 }
 
 }  // namespace mbd

@@ -5,6 +5,7 @@
 // index-1 system. What is reported is never fed back into the scheme (it would make HHT first order).
 #pragma once
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "system.hpp"
@@ -33,8 +34,9 @@ struct State {
 };
 
 struct StartOptions {
-    bool correct = false;              // move an inconsistent start onto the constraints instead of refusing it
-    std::vector<char> keep_q, keep_v;  // coordinates that the correction may not move
+    bool correct = false;  // move an inconsistent start onto the constraints instead of refusing it
+    using Values = std::vector<std::pair<int, double>>;
+    Values q, v;  // given start values, which the correction may not move
 };
 
 struct Violation {
@@ -92,10 +94,11 @@ private:
     void compute_constants();
     void evaluate_index1(const double* v);
     void project(const std::vector<double>& rows, std::vector<double>& to);
-    void factorise_index1(const std::vector<char>* keep);
+    void factorise_index1(const StartOptions::Values& kept);
     void correct_positions(const StartOptions& options);
     void correct_velocities(const StartOptions& options);
     void solve_accelerations();
+    std::string repeated_rows() const;
     [[noreturn]] void refuse_singular();
 };
 

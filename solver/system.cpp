@@ -132,9 +132,13 @@ void System::read_names(const Blob& blob) {
     const auto raw = blob.ints("scales");
     if (raw.size() != static_cast<std::size_t>(n())) damaged("the table of scales has the wrong size");
     rotational.assign(raw.begin(), raw.end());
-    std::istringstream lines(blob.text("labels"));
-    for (std::string line; std::getline(lines, line);) labels.push_back(line);
-    if (labels.size() != static_cast<std::size_t>(n())) damaged("the table of names has the wrong size");
+    const auto read_lines = [&](const char* section, std::vector<std::string>& to, int count) {
+        std::istringstream lines(blob.text(section));
+        for (std::string line; std::getline(lines, line);) to.push_back(line);
+        if (to.size() != static_cast<std::size_t>(count)) damaged("a table of names has the wrong size");
+    };
+    read_lines("labels", labels, n());
+    read_lines("cnames", constant_names, n_constants);
 
     const auto groups = blob.ints("nodes");
     if (groups.size() != static_cast<std::size_t>(n())) damaged("the table of nodes has the wrong size");

@@ -73,6 +73,7 @@ public:
     // ---- scales and names of unknowns (coordinates, then constraints, then X)
     std::vector<char> rotational;
     std::vector<std::string> labels;
+    std::vector<std::string> constant_names;  // what an error calls them
 
 private:
     struct Entry {

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import mbdfmu as mbd
@@ -100,7 +101,13 @@ def test_mass_that_a_parameter_makes_negative_is_named() -> None:
 def test_computed_parameter_says_what_to_set() -> None:
     model = mbd.models.load("pendulum")
     with pytest.raises(mbd.ModelError, match=r"'bar\.phi\.start' is computed from phi0; set that instead"):
-        model.start(start={"bar.phi": 0.1})
+        model.start(parameters={"bar.phi.start": 0.1})
+
+
+def test_start_value_overrides_what_the_model_computes() -> None:
+    simulation = mbd.models.load("pendulum").start(start={"bar.phi": 0.1})
+    assert simulation["bar.phi"] == pytest.approx(0.1, abs=1e-12)
+    assert simulation["bar.x"] == pytest.approx(np.cos(0.1) / 2)
 
 
 @pytest.mark.parametrize(

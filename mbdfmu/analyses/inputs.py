@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,9 @@ def _checked_function(function: Function, known: list[str]) -> Function:
         if not isinstance(values, Mapping):
             raise ModelError(f"the input function must return a mapping name -> value, found {type(values).__name__}")
         _check_names(values, known)
+        for name, value in values.items():
+            if not isinstance(value, Real):
+                raise ModelError(f"the input function gives {value!r} for '{name}' at t = {t:g} s; it must be a number")
         return {name: float(value) for name, value in values.items()}
 
     return checked
@@ -118,6 +122,6 @@ def _curve(name: str, pair: Any, hold: bool) -> _Curve:
         raise ModelError(f"input {name!r} holds a number that is not finite")
     if (np.diff(times) < 0).any():
         raise ModelError(
-            f"input {name!r}: times must not decrease, found {times[np.argmin(np.diff(times)) + 1]:g} s too late"
+            f"input {name!r}: times must not decrease, found {times[np.argmin(np.diff(times)) + 1]:g} s again"
         )
     return _Curve(times, values, hold)

@@ -11,6 +11,8 @@ from typing import Any
 from mbdfmu.errors import ModelError
 from mbdfmu.schemes import Scheme
 
+TIGHTEST, LOOSEST = 1e-14, 0.1  # of the tolerance: rounding, and where an error estimate says nothing
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -30,11 +32,18 @@ class Settings:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, Real) and 0 < float(value) < math.inf):
                 problems.append(f"{name} must be a positive number, found {value!r}")
+        if not isinstance(self.options, Mapping):
+            problems.append(f"options must be a mapping name -> value, found {type(self.options).__name__}")
         if problems:
             raise ModelError(problems)
+        if not TIGHTEST <= self.tolerance <= LOOSEST:
+            raise ModelError(f"tolerance must lie in [{TIGHTEST:g}, {LOOSEST:g}], found {self.tolerance:g}")
+        if self.largest_step is not None and self.largest_step < self.smallest_step:
+            found = f"found {self.largest_step:g} s and {self.smallest_step:g} s"
+            raise ModelError(f"largest_step must not be below smallest_step, {found}")
 
     def native(self) -> tuple[Any, ...]:
         """The arguments of the native Simulation after the system."""
-        chosen = Scheme.named(self.scheme).from_options(self.options)
+        chosen = Scheme.named(str(self.scheme)).from_options(self.options)
         steps = (self.step or 0.0, self.first_step or 0.0, self.largest_step or 0.0, self.smallest_step)
         return (self.scheme, chosen.native(), float(self.tolerance), *map(float, steps))

@@ -48,6 +48,8 @@ def recorded_names(model: SymbolicModel, patterns: str | Iterable[str] | None) -
     """Signals that fit any of the patterns; without patterns everything that moves."""
     if patterns is None:
         return [s.name for s in model.signals.values() if s.causality in RECORDED_BY_DEFAULT]
+    if not isinstance(patterns, Iterable):
+        raise ModelError(f"record must be names or patterns such as 'crank.*', found {patterns!r}")
     chosen: dict[str, None] = {}
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
         known = pattern in model.signals
@@ -80,7 +82,7 @@ def simulate(
                 record()
             if math.isfinite(t_next):
                 _set_inputs(simulation, inputs, t, t_next)
-                if t == times[0] or inputs.jumps(t):
+                if t == times[0] or (simulation.follows_inputs and inputs.jumps(t)):
                     record()
                 simulation.advance(t_next)
             if progress is not None:

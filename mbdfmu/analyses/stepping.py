@@ -16,6 +16,8 @@ from mbdfmu.analyses.settings import Settings
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.signals import Signal
 
+Starts = list[tuple[int, float]]
+
 
 class Simulation:
     """One run of a compiled model: `sim["torque"] = 3.0; sim.step(1e-3); sim["crank.omega"]`.
@@ -23,6 +25,8 @@ class Simulation:
     Independent of every other; one thread at a time. `assemble` moves an inconsistent start onto the joints; it is
     implied by `start` and `parameters`, whose given start values are kept.
     """
+
+    follows_inputs = True  # signals show a new input before the next step
 
     def __init__(
         self,
@@ -38,6 +42,9 @@ class Simulation:
         self._index = {name: k for k, name in enumerate(self._lowered.signals)}
         self._values: NDArray[np.float64] | None = None  # of all signals, at the present time
         parameters, start = parameters or {}, start or {}
+        for what, given in (("parameters", parameters), ("start", start)):
+            if not isinstance(given, Mapping):
+                raise ModelError(f"{what} must be a mapping name -> value, found {type(given).__name__}")
         correct = bool(parameters or start) if assemble is None else assemble
         with translated(f"model '{self._model.description.name}': "):
             self._native = _solver.Simulation(compiled.system, *settings.native())
@@ -82,6 +89,8 @@ class Simulation:
     def set_input(self, name: str, value: float, slope: float = 0.0) -> None:
         """From now on the input is value + slope * (t - now)."""
         inputs = self._lowered.inputs
+        if not isinstance(value, Real):
+            raise ModelError(f"input '{name}' must be a number, found {value!r}")
         if name not in inputs:
             raise ModelError(f"model '{self._model.description.name}' has no input {name!r}{self._not_an_input(name)}")
         with translated(f"input '{name}': "):
@@ -115,33 +124,41 @@ class Simulation:
 
     def restore(self, state: Any) -> None:
         """Go back (or on) to a saved state of this model."""
+        if not isinstance(state, _solver.State):
+            raise ModelError(f"can restore what save() returned, found {type(state).__name__}")
         with translated():
             self._native.restore(state)
         self._values = None
 
     # ---- start values
 
-    def _set_start(self, parameters: Mapping[str, float], start: Mapping[str, float]) -> tuple[list[int], list[int]]:
+    def _set_start(self, parameters: Mapping[str, float], start: Mapping[str, float]) -> tuple[Starts, Starts]:
+        """Set the parameters; return the given start positions and velocities, by number of coordinate."""
         problems: list[str] = []
-        starts = {name: value for name, value in parameters.items() if name.endswith(".start")}
-        start = {**{name.removesuffix(".start"): value for name, value in starts.items()}, **start}
         for name, value in parameters.items():
-            if name not in starts:
-                self._set_parameter(name, value, problems)
-        kept_q: list[int] = []
-        kept_v: list[int] = []
+            self._set_parameter(name, value, problems)
+            if name.endswith(".start") and name in self._lowered.parameters:
+                start = {name.removesuffix(".start"): value, **start}
+        positions: Starts = []
+        velocities: Starts = []
         for name, value in start.items():
             signal = self._model.signals.get(name)
-            if signal is None or not isinstance(signal.node.value, tuple) or signal.node.value[0] not in ("q", "v"):
+            space, coordinate = signal.node.value if signal and isinstance(signal.node.value, tuple) else ("", "")
+            if space not in ("q", "v"):
                 known = [s.removesuffix(".start") for s in self._index if s.endswith(".start")]
-                problems.append(f"start: no coordinate is called {name!r}{did_you_mean(name, known)}")
-                continue
-            self._set_parameter(f"{name}.start", value, problems)
-            space, coordinate = signal.node.value
-            (kept_q if space == "q" else kept_v).append(self._lowered.coordinates[coordinate])
+                kind = "is computed from coordinates" if signal else "is no coordinate"
+                problems.append(f"start: {name!r} {kind}; only coordinates start{did_you_mean(name, known)}")
+            elif not (isinstance(value, Real) and math.isfinite(value)):
+                problems.append(f"start: {name!r} must be a finite number, found {value!r}")
+            else:
+                if f"{name}.start" in self._lowered.parameters:  # other start values may be computed from it
+                    self._set_parameter(f"{name}.start", value, problems)
+                (positions if space == "q" else velocities).append(
+                    (self._lowered.coordinates[coordinate], float(value))
+                )
         if problems:
             raise ModelError(problems)
-        return kept_q, kept_v
+        return positions, velocities
 
     def _set_parameter(self, name: str, value: float, problems: list[str]) -> None:
         known = self._lowered.parameters

@@ -60,8 +60,8 @@ def simulate(
     FMU can interpolate, so a smaller `step_output` follows a curve more closely.
     """
     facts = _runnable(info(path))
-    t_end = t_end or facts.stop_time
-    if not t_end:
+    t_end = facts.stop_time if t_end is None else t_end
+    if t_end is None:
         raise ModelError(f"FMU '{facts.name}' names no stop time; give t_end")
     times = output_times(t_end, step_output or facts.step or t_end / DEFAULT_POINTS)
     names = _recorded(facts, record)
@@ -220,6 +220,8 @@ class _Experiment:
 
 class _Running:
     """An FMU in the shape that `analyses.simulate` advances and records."""
+
+    follows_inputs = False  # outputs change with the next doStep; a second row at a jump would be half old
 
     def __init__(self, fmu: Any, facts: FmuInfo, names: list[str], messages: list[tuple[int, str]]) -> None:
         self._fmu = fmu

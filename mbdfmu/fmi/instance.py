@@ -152,12 +152,12 @@ class Instance:
     def _start(self, inputs: Mapping[int, float]) -> None:
         """As Model.start does: any changed parameter asks for assembly, which leaves the start values that were set."""
         native = _solver.Simulation(self._system, *self._settings())
-        kept: dict[str, list[int]] = {"q": [], "v": []}
+        kept: dict[str, list[tuple[int, float]]] = {"q": [], "v": []}
         changed = [v for v in self._interface.with_role(PARAMETER) if self._given[v.reference] != v.start]
         for variable in changed:
             native.set_parameter(variable.index, self._number(variable))
             if variable.keeps:
-                kept[variable.keeps[0]].append(variable.keeps[1])
+                kept[variable.keeps[0]].append((variable.keeps[1], self._number(variable)))
         native.start(bool(changed), kept["q"], kept["v"])
         self._native, self._signals, self._applied, self._stepped = native, None, {}, False
         self._apply(inputs)

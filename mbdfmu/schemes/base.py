@@ -56,6 +56,8 @@ class Scheme(Registered, family="scheme"):
             problems.append(f"{where} must lie in [{low:g}, {high:g}], found {value}")
         if not math.isfinite(number):
             return f.default
+        if isinstance(f.default, int) and number != int(number):
+            problems.append(f"{where} must be a whole number, found {value}")
         return int(number) if isinstance(f.default, int) else number
 
     def native(self) -> list[float]:
