@@ -297,10 +297,10 @@ def test_harness_gives_bitwise_what_the_model_gives(pendulum: Path) -> None:
         "parameters": {"length": 0.7},
     }
     expected, got = model.simulate(1.0, STEP, **arguments), mbd.fmu.simulate(pendulum, 1.0, STEP, **arguments)
-    assert np.array_equal(got.time, expected.time)
-    rows = first_rows(expected)
+    rows = first_rows(expected)  # outputs of an FMU change with the next step: it has no second row at a jump
+    assert np.array_equal(got.time, expected.time[rows])
     for name in expected.columns:
-        assert np.array_equal(got[name][rows], expected[name][rows]), name
+        assert np.array_equal(got[name], expected[name][rows]), name
     assert got.units == {name: expected.unit(name) for name in got.columns}
     assert got.complete
 
