@@ -97,6 +97,7 @@ nightly: lint types docs ## all tests with full counts, sanitizers, the wheel
 	@$(MAKE) --no-print-directory sanitize wheel
 
 # The interpreter is not instrumented, so the sanitizer's runtime is loaded first; what Python itself leaks is not ours.
+# Run from another folder: at the root a subprocess would find ./mbdfmu, which has no compiled core.
 # --capture=sys lets the report of a sanitizer through, which is the last thing that a worker writes.
 sanitize: $(STAMP) ## the tests on a core that stops at memory errors (gcc)
 	$(PYTHON) -m venv --clear build/sanitize/venv
@@ -105,7 +106,7 @@ sanitize: $(STAMP) ## the tests on a core that stops at memory errors (gcc)
 		-C build-dir=build/sanitize/cmake -C cmake.build-type=Debug -C cmake.define.MBDFMU_SANITIZE=ON
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-		build/sanitize/venv/bin/pytest -n 2 -m 'not nightly' --capture=sys
+		sh -c 'cd build/sanitize && venv/bin/pytest -c ../../pyproject.toml --rootdir ../.. -n 2 -m "not nightly" --capture=sys ../../tests'
 
 # Run from an empty folder: at the root Python would find ./mbdfmu, which has no compiled core.
 wheel: tools ## build the wheel, install it into a fresh environment and use it there
