@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -56,8 +55,7 @@ def sources() -> Iterator[Path]:
 def test_tables_are_those_of_the_program() -> None:
     """In a process of its own: tests that add joints must not add rows."""
     script = [sys.executable, str(DOCS / "make_tables.py"), "--check"]
-    environment = dict(os.environ)
-    done = subprocess.run(script, env=environment, capture_output=True, text=True)
+    done = subprocess.run(script, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -167,8 +165,7 @@ def test_each_section_of_a_model_file_is_shown() -> None:
 def test_the_python_page_runs_from_top_to_bottom(tmp_path: Path) -> None:
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks(DOCS / "python.md", "python")), encoding="utf-8")
-    environment = dict(os.environ)
-    done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
