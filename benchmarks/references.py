@@ -66,7 +66,7 @@ def chain(count: int, t_end: float) -> list[float]:
         return np.asarray(-inverse / 2 * np.einsum("ki,ki->k", n, both))
 
     tolerance = 1e-12 if count <= 100 else 1e-10
-    return final_state(acceleration, np.zeros(count), np.zeros(count), t_end, tolerance).tolist()
+    return list(final_state(acceleration, np.zeros(count), np.zeros(count), t_end, tolerance))
 
 
 def _upper_band(diagonal: NDArray[np.float64], beside: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from cases import CASES, SMALLEST, Case, Ours, Run, error
+from mbdfmu._solver import NativeStepFailed
 from timing import Record, interleaved
 
 ALPHAS = (-0.3, -0.05)  # the default, and the least damping in common use
@@ -101,6 +102,7 @@ class _Comparison:
 
     def __init__(self, case: Case, ours: Ours, chosen: dict[str, Rival]) -> None:
         self.case, self.ours = case, ours
+        self.failures = 0  # of our runs, in search of a fitting step
         rivals = {rival.name: rival for rival in chosen.values()}
         self.errors = {name: error(rival.sample, case) for name, rival in rivals.items()}
         self.fitting = {(alpha, name): self._fitting(alpha, self.errors[name]) for alpha in ALPHAS for name in rivals}
@@ -131,6 +133,7 @@ class _Comparison:
             "ratio, same step": theirs / same,
             "our step for its error": self.fitting[alpha, name],
             "ratio, equal error": theirs / fitting,
+            "failed": self.failures,
         }
 
     def _fitting(self, alpha: float, target: float) -> float:
@@ -138,9 +141,14 @@ class _Comparison:
         count = round(self.case.t_end / self.case.step)
         for _ in range(30):
             step = self.case.t_end / count
-            found = error(self._run(alpha, step)(), self.case)
-            if not found > target:  # also where there is nothing to compare with
-                return step
+            try:
+                found = error(self._run(alpha, step)(), self.case)
+            except NativeStepFailed:
+                self.failures += 1  # shown in the table
+                found = 0.0
+            else:
+                if not found > target:  # also where there is nothing to compare with
+                    return step
             count = math.ceil(count * min(2.0, max(1.02, math.sqrt(found / target))))
         raise RuntimeError(f"{self.case.model}: no step reaches an error of {target:.1e}")
 
