@@ -209,6 +209,8 @@ void Driver::controlled_steps(double t, Poll poll, void* context, bool& stopped)
                 s.h = proposal == h && !after_rejection ? s.h : proposal;
             else
                 s.h = std::max(s.h, proposal);  // cut short for t: the free step size is remembered
+            s.h = std::max(s.h,
+                           options_.smallest_step);  // refused there, the step is named instead of shrinking for ever
             after_rejection = false;
             if (limited()) return;
         } else {
