@@ -13,7 +13,9 @@ _HOME = {
     "ModelError": "errors", "StepFailed": "errors", "ExpressionError": "errors",
     "Body": "description", "Marker": "description", "Parameter": "description", "Input": "description",
     "Output": "description", "Motion": "description", "Coordinate": "description", "Constraint": "description",
-    "Description": "facade", "Experiment": "description",
+    "Description": "facade", "Experiment": "description", "Initial": "description", "Orientation": "description",
+    "Box": "description", "Cylinder": "description", "Rod": "description", "Sphere": "description",
+    "Submodel": "description",
     "Result": "results", "compare": "regression",
 }  # fmt: skip
 _MODULES = (
@@ -28,16 +30,25 @@ if TYPE_CHECKING:
         Body as Body,
     )
     from mbdfmu.description import (
+        Box as Box,
+    )
+    from mbdfmu.description import (
         Constraint as Constraint,
     )
     from mbdfmu.description import (
         Coordinate as Coordinate,
     )
     from mbdfmu.description import (
+        Cylinder as Cylinder,
+    )
+    from mbdfmu.description import (
         Description as Description,
     )
     from mbdfmu.description import (
         Experiment as Experiment,
+    )
+    from mbdfmu.description import (
+        Initial as Initial,
     )
     from mbdfmu.description import (
         Input as Input,
@@ -49,10 +60,22 @@ if TYPE_CHECKING:
         Motion as Motion,
     )
     from mbdfmu.description import (
+        Orientation as Orientation,
+    )
+    from mbdfmu.description import (
         Output as Output,
     )
     from mbdfmu.description import (
         Parameter as Parameter,
+    )
+    from mbdfmu.description import (
+        Rod as Rod,
+    )
+    from mbdfmu.description import (
+        Sphere as Sphere,
+    )
+    from mbdfmu.description import (
+        Submodel as Submodel,
     )
     from mbdfmu.errors import ExpressionError as ExpressionError
     from mbdfmu.errors import ModelError as ModelError

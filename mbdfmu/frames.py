@@ -1,56 +1,55 @@
-"""Frames, constraint primitives and measures in symbolic form, from which joints and forces are made.
+"""Constraint rows, measures and loads in symbolic form: the words in which joints and forces are written.
 
 Only values are written here: rows, derivatives, rates and accelerations follow by exact differentiation (T3). A
 primitive may name a native kernel that computes the same faster; tests hold the two against each other. This module
-must not know joints, forces or indices.
+must not know joints, forces or indices; planar.py and spatial.py hold what is different in the plane and in space.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
 
-from mbdfmu.expressions import Node, cos, sin, sqrt
+from mbdfmu.expressions import Node, sqrt
 
-
-@dataclass(frozen=True, kw_only=True)
-class Frame:
-    """A marker: fixed in `body` at (sx, sy), turned by `turn`; (x, y) and `angle` are the same seen from the ground."""
-
-    body: str
-    sx: Node  # m, body axes
-    sy: Node
-    turn: Node  # rad
-    x: Node  # m, ground axes
-    y: Node
-    angle: Node  # rad
-
-    def axis(self, direction: tuple[Node, Node]) -> tuple[Node, Node]:
-        """A unit vector given in this frame's axes, in ground axes."""
-        c, s = cos(self.angle), sin(self.angle)
-        return c * direction[0] - s * direction[1], s * direction[0] + c * direction[1]
+Level = Literal["position", "velocity", "acceleration"]
 
 
-def on_body(body: str, pose: tuple[Node, Node, Node], at: tuple[Node, Node], turn: Node) -> Frame:
-    """The frame of a marker on a body with coordinates (x, y, phi); on ground the pose is zero."""
-    x, y, phi = pose
-    c, s = cos(phi), sin(phi)
-    sx, sy = at
-    return Frame(body=body, sx=sx, sy=sy, turn=turn, x=x + (c * sx - s * sy), y=y + (s * sx + c * sy), angle=phi + turn)
+class Placed(Protocol):
+    """A frame fixed to a body, in the plane or in space."""
+
+    @property
+    def body(self) -> str: ...
+
+    @property
+    def origin(self) -> tuple[Node, ...]:
+        """m, ground axes."""
+
+    @property
+    def arm(self) -> tuple[Node, ...]:
+        """The origin in body axes, from the centre of mass (m)."""
+
+    @property
+    def fixed(self) -> tuple[Node, ...]:
+        """Everything that fixes the frame in its body."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """One constraint equation `value` = 0; `direction` names it in messages, `reaction` names lambda in signals.
 
-    The generalised force of the row on a coordinate is -lambda d(value)/d(coordinate).
+    A row at velocity level is linear in velocities, one at acceleration level in accelerations. Its generalised force
+    on a coordinate is -lambda d(value)/d(coordinate), where the coordinate stands for its velocity or acceleration.
     """
 
     direction: str
     value: Node
-    unit: str  # of the value: "m" or "rad"
-    reaction: str
+    unit: str  # "m" or "rad": of the value, or of what it is the rate of
+    reaction: str = ""  # empty where the joint's force and torque say it all
     sign: float = -1.0  # the reaction is sign * lambda; -1 gives the force on the end j
     text: str = "on the end j"
+    level: Level = "position"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,11 +61,20 @@ class Kernel:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Side:
+    """A node that must be positive once a model is assembled: rows alone hold for opposed axes too."""
+
+    label: str
+    node: Node
+
+
+@dataclass(frozen=True, kw_only=True)
 class Primitive:
     """Constraint rows that belong together."""
 
     rows: tuple[Row, ...]
     kernel: Kernel | None = None
+    sides: tuple[Side, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +84,15 @@ class Measure:
     value: Node
     unit: str
     text: str
+    counts: bool = False  # an angle between -pi and pi, whose turns remain to be counted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What a joint is made of: what it holds, and the coordinates of the motions left free."""
+
+    primitives: tuple[Primitive, ...]
+    free: Mapping[str, Measure] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,63 +105,31 @@ class Load:
     kernel: Kernel | None = None  # computes the spring's part where its constants and both frames are fixed
 
 
-# ---------------------------------------------------------------- constraint primitives
+class Resolve(Protocol):
+    """What a joint or force may ask of its model while it is written down."""
+
+    def __call__(self, value: Any) -> Any:
+        """The node of a value, or the nodes of a point or direction."""
+
+    def rate(self, node: Node) -> Node:
+        """The time derivative of a node."""
+
+    def counted(self, key: str, measure: Measure) -> Measure:
+        """The free coordinate `key` with its full turns counted; any other measure as it is."""
+
+    def unit(self, expression: str) -> str:
+        """The unit of a signal; empty (and a finding) where it is not known."""
 
 
-def coincident(i: Frame, j: Frame) -> Primitive:
-    """The origins of both frames stay together (T3.1)."""
-    rows = (
-        Row(direction="x", value=j.x - i.x, unit="m", reaction="x"),
-        Row(direction="y", value=j.y - i.y, unit="m", reaction="y"),
-    )
-    return Primitive(rows=rows, kernel=Kernel(table="coincid", constants=(i.sx, i.sy, j.sx, j.sy)))
+def distance(i: Placed, j: Placed) -> Measure:
+    """Distance of the origins."""
+    steps = [b - a for a, b in zip(i.origin, j.origin, strict=True)]
+    square = steps[0].graph.sum(step * step for step in steps)
+    return Measure(value=sqrt(square), unit="m", text="distance of the ends")
 
 
-def equal_angles(i: Frame, j: Frame) -> Primitive:
-    """Both frames keep the same angle (T3.2)."""
-    row = Row(direction="angle", value=j.angle - i.angle, unit="rad", reaction="torque")
-    return Primitive(rows=(row,), kernel=Kernel(table="angle", constants=(j.turn - i.turn,)))
-
-
-def in_line(i: Frame, j: Frame, axis: tuple[Node, Node]) -> Primitive:
-    """The origin of j stays on the line through i along `axis` (in frame i) (T3.3)."""
-    normal = (-axis[1], axis[0])
-    nx, ny = i.axis(normal)
-    row = Row(direction="normal", value=nx * (j.x - i.x) + ny * (j.y - i.y), unit="m", reaction="normal")
-    c, s = cos(i.turn), sin(i.turn)  # the kernel takes the normal in body axes
-    in_body = (c * normal[0] - s * normal[1], s * normal[0] + c * normal[1])
-    return Primitive(rows=(row,), kernel=Kernel(table="inline", constants=(i.sx, i.sy, j.sx, j.sy, *in_body)))
-
-
-def fixed_distance(i: Frame, j: Frame, length: Node) -> Primitive:
+def fixed_distance(i: Placed, j: Placed, length: Node) -> Primitive:
     """The origins keep a distance (T3.4)."""
     value = distance(i, j).value - length
     row = Row(direction="length", value=value, unit="m", reaction="pull", sign=1.0, text="tension of the rod")
     return Primitive(rows=(row,))
-
-
-# ---------------------------------------------------------------- measures
-
-
-def distance(i: Frame, j: Frame) -> Measure:
-    """Distance of the origins."""
-    dx, dy = j.x - i.x, j.y - i.y
-    return Measure(value=sqrt(dx * dx + dy * dy), unit="m", text="distance of the ends")
-
-
-def relative_angle(i: Frame, j: Frame) -> Measure:
-    """Angle of j relative to i; it counts turns."""
-    return Measure(value=j.angle - i.angle, unit="rad", text="angle of j relative to i, counts turns")
-
-
-def displacement(i: Frame, j: Frame, axis: tuple[Node, Node]) -> Measure:
-    """Position of j along an axis of frame i."""
-    ax, ay = i.axis(axis)
-    return Measure(value=ax * (j.x - i.x) + ay * (j.y - i.y), unit="m", text="position of j along the axis of i")
-
-
-def unit_vector(direction: tuple[Node, Node]) -> tuple[Node, Node]:
-    """The direction with length 1."""
-    x, y = direction
-    length = sqrt(x * x + y * y)
-    return x / length, y / length

@@ -16,22 +16,28 @@ from typing import Any
 
 import numpy as np
 
+from mbdfmu.coordinates import QUATERNION, ROTATIONS
 from mbdfmu.description import GROUND, Description
 from mbdfmu.expressions import Graph, Node, compile_tape
 from mbdfmu.expressions.opcodes import ADD, DIV, LOAD, MUL, NEG, SELECT, SUB
 from mbdfmu.frames import Kernel, Row
-from mbdfmu.signals import Constraint, ForceTerm, SymbolicModel, tabulate, velocities
+from mbdfmu.signals import Constraint, ForceTerm, SymbolicModel, tabulate
 
-BLOB_VERSION = 1
+BLOB_VERSION = 2
 MAGIC = b"MBDFMU\r\n"
 
 # Shared with `Space` of solver/tape.hpp.
-SPACES = {"t": 0, "u": 1, "ud": 2, "p": 3, "q": 4, "v": 5, "a": 6, "lam": 7, "x": 8, "xd": 9, "c": 10, "computed": 11}
+SPACES = {
+    "t": 0, "u": 1, "ud": 2, "p": 3, "q": 4, "v": 5, "a": 6, "lam": 7, "x": 8, "xd": 9, "c": 10, "r": 11, "turn": 12,
+    "computed": 13,
+}  # fmt: skip
 # Derivative kinds shared with `Kind` of solver/system.hpp.
 BY_A, BY_V, BY_Q, BY_X, PLAIN = range(5)
-_KIND = {"a": BY_A, "v": BY_V, "q": BY_Q, "x": BY_X, "lam": PLAIN, "xd": PLAIN}
-# Native element tables of solver/elements.hpp.
-TABLES = ("coincid", "angle", "inline", "transl", "rotat")
+_KIND = {"a": BY_A, "v": BY_V, "x": BY_X, "lam": PLAIN, "xd": PLAIN}
+_LEVELS = ("position", "velocity", "acceleration")
+_OF_LEVEL = dict(zip(_LEVELS, ("q", "v", "a"), strict=True))  # whose derivatives give the row of G
+# Native element tables of solver/elements.hpp and solver/spatial.hpp.
+TABLES = ("coincid", "angle", "inline", "transl", "rotat", "coinci3", "perpend", "inplane")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +85,6 @@ def _only(node: Node, spaces: frozenset[str]) -> bool:
     return all(s.value[0] in spaces for s in node.support)
 
 
-_INERTIAS = ("mass", "inertia")
 _P = frozenset({"p"})
 
 
@@ -103,15 +108,24 @@ class _Lowering:
     def __init__(self, model: SymbolicModel, kernels: bool) -> None:
         self.m = model
         self.graph = model.graph
+        self.motion = model.motion
         self.kernels = kernels
         self.constants = _Constants(model.graph)
         self.tables: dict[str, list[int]] = {table: [] for table in TABLES}
-        self.body = {name: k for k, (name, _, _) in enumerate(model.masses)} | {GROUND: -1}
+        self.spatial = [b.name for b in model.bodies] if model.dimensions == 3 else []
+        self.body = {b.name: k for k, b in enumerate(model.bodies)} | {GROUND: -1}
         self.q = {c.name: k for k, c in enumerate(model.coordinates)}
         self.rows = [(c, row) for c in model.constraints for p in c.primitives for row in p.rows]
         self.lam = {f"{c.label} ({row.direction})": k for k, (c, row) in enumerate(self.rows)}
         self.p = {s.name: k for k, s in enumerate(model.parameters)}
         self.u = {name: k for k, name in enumerate(model.description.inputs)}
+        places = {f"{b}.{e}": self.nv + 4 * n + k for n, b in enumerate(self.spatial) for k, e in enumerate(QUATERNION)}
+        self.places: dict[str, dict[str, int]] = {  # of symbols by space
+            "u": self.u, "ud": self.u, "p": self.p, "lam": self.lam, "q": self.q | places, "v": self.q, "a": self.q,
+            "r": {f"{b}.r{i}{j}": 9 * n + 3 * i + j
+                  for n, b in enumerate(self.spatial) for i in range(3) for j in range(3)},
+            "turn": {w.name: k for k, w in enumerate(model.windings)},
+        }  # fmt: skip
         self.force_rows: dict[int, list[Node]] = {}  # expression parts of M a + G^T lambda - Q
         self.phi_rows: dict[int, Node] = {}
 
@@ -121,27 +135,38 @@ class _Lowering:
 
     def lower(self) -> Lowered:
         m = self.m
-        masses = [(f"{what} of body '{b}'", n) for b, *two in m.masses for what, n in zip(_INERTIAS, two, strict=True)]
-        body_at = self.constants.block([n for _, n in masses], *(name for name, _ in masses))
-        gravity_at = self.constants.block(m.gravity, "gravity")
-        starts = m.start_nodes(c.name for c in m.coordinates) + m.start_nodes(c.rate for c in m.coordinates)
-        names = [f"start value of {c.label}" for c in m.coordinates]
-        inputs = {f"start value of input '{n}'": self.graph.const(i.start) for n, i in m.description.inputs.items()}
-        start_at = self.constants.block([*starts, *inputs.values()], *names, *names, *inputs)
-        length_at = self.constants.block([m.length], "the model's length")
+        at = self._constants()
         self._constraints()
         self._forces()
         self._user_coordinates()
         sections = self._programs()
-        at = [body_at, gravity_at, start_at, length_at]
-        counts = [self.nv, len(self.rows), 0, len(self.u), len(self.p), len(self.constants.nodes), len(m.masses), *at]
+        planar = 0 if self.spatial else len(m.bodies)
+        counts = [self.nv, len(self.rows), 0, len(self.u), len(self.p), len(self.constants.nodes), planar]
+        counts += [len(self.spatial), *at, len(m.windings), len(m.sides), self._linear]
         sections |= {name: _ints(table) for name, table in self.tables.items()}
-        sections["counts"] = _ints([*counts, self._linear])
+        sections["counts"] = _ints(counts)
         sections["params"] = _doubles(s.start for s in m.parameters)
         sections |= self._names()
         return Lowered(
             blob=pack(sections), model=m, parameters=self.p, inputs=self.u, coordinates=self.q, signals=list(m.signals)
         )
+
+    def _constants(self) -> tuple[int, int, int, int]:
+        """The blocks that the solver reads by their place: bodies, gravity, start values, length."""
+        m, zero = self.m, self.graph.zero
+        masses = [(f"mass of body '{b.name}'", b.mass, f"inertia of body '{b.name}'", b.inertia) for b in m.bodies]
+        body_at = self.constants.block(
+            [node for _, mass, _, inertia in masses for node in (mass, *inertia)],
+            *(name for mass, _, text, inertia in masses for name in (mass, *[text] * len(inertia))),
+        )
+        gravity_at = self.constants.block([*m.gravity, *[zero] * (3 - len(m.gravity))], "gravity")
+        names = [f"start value of {c.label}" for c in m.coordinates]
+        turned = [f"start orientation of body '{b}'" for b in self.spatial for _ in QUATERNION]
+        inputs = {f"start value of input '{n}'": self.graph.const(i.start) for n, i in m.description.inputs.items()}
+        turns = {f"start value of '{w.name}'": w.start for w in m.windings}
+        starts = [*m.position_starts, *m.orientation_starts, *m.velocity_starts, *inputs.values(), *turns.values()]
+        start_at = self.constants.block(starts, *names, *turned, *names, *inputs, *turns)
+        return body_at, gravity_at, start_at, self.constants.block([m.length], "the model's length")
 
     # ---- rows
 
@@ -172,22 +197,29 @@ class _Lowering:
         return True
 
     def _expression_row(self, constraint: Constraint, row: Row, index: int) -> None:
-        """Phi and its share of G^T lambda; the derivatives of both follow in `_entries`."""
+        """The row's value and its share of G^T lambda; the derivatives of both follow in `_entries`."""
         self.phi_rows[index] = row.value
         lam = self.graph.symbol("lam", f"{constraint.label} ({row.direction})")
-        for q in self._symbols(row.value, "q"):
-            self._add_force(q, lam * self.graph.diff(row.value, q))
+        for name, entry in self._gradient(row.value, row.level):
+            self._add_force(name, lam * entry)
+
+    def _gradient(self, value: Node, level: str) -> list[tuple[str, Node]]:
+        """The row of G of a value at a level: coordinates and entries."""
+        if level == "position":
+            return [(name, self.motion.diff(value, name)) for name in self.motion.of(value)]
+        symbols = self._symbols(value, _OF_LEVEL[level])
+        return [(s.value[1], self.graph.diff(value, s)) for s in symbols]
 
     def _forces(self) -> None:
         for force in self.m.forces:
             native = self._kernel_force(force)
             generalized = force.load.actuator if native else force.load.spring + force.load.actuator
-            for q in self._symbols(force.measure.value, "q"):
-                self._add_force(q, -generalized * self.graph.diff(force.measure.value, q))
+            for name in self.motion.of(force.measure.value):
+                self._add_force(name, -generalized * self.motion.diff(force.measure.value, name))
 
     def _kernel_force(self, force: ForceTerm) -> bool:
         kernel = force.load.kernel
-        fixed = all(_only(n, _P) for frame in force.ends for n in (frame.sx, frame.sy, frame.turn))
+        fixed = all(_only(n, _P) for frame in force.ends for n in frame.fixed)
         if not self.kernels or kernel is None or not fixed or not all(_only(c, _P) for c in kernel.constants):
             return False
         i, j = (self.body[frame.body] for frame in force.ends)
@@ -204,19 +236,19 @@ class _Lowering:
         g, m = self.graph, self.m
         full = {**m.mass_matrix, **{(b, a): n for (a, b), n in m.mass_matrix.items()}}
         for (a, b), entry in full.items():
-            self._add_force(g.symbol("q", a), entry * g.symbol("a", b))
+            self._add_force(a, entry * g.symbol("a", b))
             if m.description.velocity_terms == "derived":
                 vb = g.symbol("v", b)
-                for c in self._symbols(entry, "q"):
-                    d, vc = g.diff(entry, c), g.symbol("v", c.value[1])
-                    self._add_force(g.symbol("q", a), d * vc * vb)
+                for c in self.motion.of(entry):
+                    d, vc = self.motion.diff(entry, c), g.symbol("v", c)
+                    self._add_force(a, d * vc * vb)
                     self._add_force(c, -0.5 * d * g.symbol("v", a) * vb)
         for name, force in m.generalized_forces.items():
-            self._add_force(g.symbol("q", name), -force)
+            self._add_force(name, -force)
 
-    def _add_force(self, q: Node, term: Node) -> None:
+    def _add_force(self, coordinate: str, term: Node) -> None:
         if term is not self.graph.zero:
-            self.force_rows.setdefault(self.q[q.value[1]], []).append(term)
+            self.force_rows.setdefault(self.q[coordinate], []).append(term)
 
     def _symbols(self, node: Node, space: str) -> list[Node]:
         return sorted((s for s in node.support if s.value[0] == space), key=lambda s: s.index)
@@ -230,14 +262,18 @@ class _Lowering:
         values = {**force, **{self.nv + row: node for row, node in phi.items()}}
         entries = list(self._entries(force, phi))
         self._linear = all(_affine(node, frozenset({"a", "lam"})) for node in force.values())
-        speed = [self._speed(node) for node in phi.values()]
-        gamma = [-self._speed(node) for node in speed]
+        levels = [_LEVELS.index(self.rows[row][1].level) for row in phi]
+        rates = [self._rates(node, level) for node, level in zip(phi.values(), levels, strict=True)]
+        positions = {row: node for (row, node), level in zip(phi.items(), levels, strict=True) if level == 0}
         computed = [s.node for s in self.m.signals.values() if s.node.op != LOAD]
+        conditions, condition_entries = self._conditions()
         programs = {
             "resid": list(values.values()),
             "deriv": [*values.values(), *(e[3] for e in entries)],
-            "phi": list(phi.values()),
-            "rates": speed + gamma,
+            "phi": list(positions.values()),
+            "rates": [speed for speed, _ in rates] + [gamma for _, gamma in rates],
+            "monitor": [w.node for w in self.m.windings] + [side.node for side in self.m.sides],
+            "cond": [*conditions, *(e[2] for e in condition_entries)],
             "signal": computed,
         }
         sections: dict[str, bytes] = {}
@@ -245,27 +281,56 @@ class _Lowering:
             sections |= self._program(name, self._hoisted(nodes))
         sections |= self._program("param", self.constants.nodes)
         sections["rrows"] = _ints(values)
-        sections["crows"] = _ints(phi)
+        sections["crows"] = _ints(positions)
+        sections["raterows"] = _ints(phi)
+        sections["centries"] = _ints(n for e in condition_entries for n in e[:2])
         sections["entries"] = _ints(n for e in entries for n in e[:3])
         sections["address"] = _ints(self._addresses())
         return sections
 
-    def _speed(self, node: Node) -> Node:
-        """d/dt with accelerations left out."""
-        rates = {s: r for s, r in velocities(self.graph, node.support).items() if s.value[0] in "tq"}
-        return self.graph.rate(node, rates)
+    def _rates(self, value: Node, level: int) -> tuple[Node, Node]:
+        """What a row makes of velocities, G v + .., and gamma with G a = gamma."""
+        if level == 2:
+            still: dict[Node, Node | float] = dict.fromkeys(self._symbols(value, "a"), 0.0)
+            return self.graph.zero, -self.graph.substitute([value], still)[0]
+        speed = value if level == 1 else self.motion.rate(value, accelerations=False)
+        return speed, -self.motion.rate(speed, accelerations=False)
 
     def _entries(self, force: Mapping[int, Node], phi: Mapping[int, Node]) -> Iterable[tuple[int, int, int, Node]]:
         """Derivatives of the expression rows by every unknown they hold: (row, column, kind, value)."""
         for row, node in force.items():
-            for s in sorted(node.support, key=lambda s: s.index):
-                space, name = s.value
-                if space in _KIND:
-                    column = self.nv + self.lam[name] if space == "lam" else self.q[name]
-                    yield row, column, _KIND[space], self.graph.diff(node, s)
+            yield from self._derivatives(row, node)
         for row, node in phi.items():
-            for s in self._symbols(node, "q"):
-                yield self.nv + row, self.q[s.value[1]], PLAIN, self.graph.diff(node, s)
+            yield from self._derivatives(self.nv + row, node)
+
+    def _derivatives(self, row: int, node: Node) -> Iterable[tuple[int, int, int, Node]]:
+        for name in self.motion.of(node):
+            yield row, self.q[name], BY_Q, self.motion.diff(node, name)
+        for s in self._with_whole_rotations(node):
+            space, name = s.value
+            column = self.nv + self.lam[name] if space == "lam" else self.q[name]
+            yield row, column, _KIND[space], self.graph.diff(node, s)
+
+    def _with_whole_rotations(self, node: Node) -> list[Node]:
+        """The unknowns in a node; of a body's three rotational rates all or none, in a row, as the solver wants it."""
+        unknowns = sorted((s for s in node.support if s.value[0] in _KIND), key=lambda s: s.index)
+        found: dict[Node, None] = {}
+        for s in unknowns:
+            space, name = s.value
+            body, _, part = name.rpartition(".")
+            whole = space in "va" and part in ROTATIONS and body in self.body
+            found |= dict.fromkeys([self.graph.symbol(space, f"{body}.{r}") for r in ROTATIONS] if whole else [s])
+        return list(found)
+
+    def _conditions(self) -> tuple[list[Node], list[tuple[int, int, Node]]]:
+        """What joints want of the start, and its derivatives: (condition, column, value)."""
+        values = [i.value for i in self.m.initials]
+        entries = [
+            (k, self.q[name], entry)
+            for k, i in enumerate(self.m.initials)
+            for name, entry in self._gradient(i.value, i.level)
+        ]
+        return values, entries
 
     def _hoisted(self, nodes: Sequence[Node]) -> list[Node]:
         """The same with what depends on parameters only replaced by constants of the Instance.
@@ -299,8 +364,7 @@ class _Lowering:
             return SPACES["t"], 0
         if space == "c":
             return SPACES["c"], int(name)
-        index = {"u": self.u, "ud": self.u, "p": self.p, "lam": self.lam}.get(space, self.q)[name]
-        return SPACES[space], index
+        return SPACES[space], self.places[space][name]
 
     def _addresses(self) -> Iterable[int]:
         computed = 0
@@ -320,7 +384,15 @@ class _Lowering:
         for group in groups:
             numbers.setdefault(group, len(numbers))
         rotational = [c.unit == "rad" for c in self.m.coordinates] + [row.unit == "rad" for _, row in self.rows]
+        bodies = self.m.description.bodies
+        held = [c.node in bodies and bodies[c.node].held for c in self.m.coordinates]
+        kinds = [(i.level == "velocity", i.required, i.unit.startswith("rad")) for i in self.m.initials]
         return {
+            "levels": _ints(_LEVELS.index(row.level) for _, row in self.rows),
+            "held": _ints(held),
+            "sides": _text("".join(f"{side.label}\n" for side in self.m.sides)),
+            "clabels": _text("".join(f"{i.label}\n" for i in self.m.initials)),
+            "ckinds": _ints(k for kind in kinds for k in kind),
             "cnames": _text("".join(f"{name}\n" for name in self.constants.names)),
             "labels": _text("".join(f"{label}\n" for label in labels)),
             "nodes": _ints(numbers[group] for group in groups),

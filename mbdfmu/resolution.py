@@ -5,8 +5,7 @@ Findings are collected, so that a user sees all of them at once. This module mus
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from mbdfmu.errors import ExpressionError, did_you_mean
 from mbdfmu.expressions import Graph, Node, Tree, build, names, parse
@@ -14,10 +13,12 @@ from mbdfmu.expressions import Graph, Node, Tree, build, names, parse
 # What an expression may depend on, by the spaces of its symbols.
 PARAMETERS = frozenset({"p"})
 TIME = PARAMETERS | {"t"}
-POSITION = TIME | {"q"}
+POSITION = TIME | {"q", "r", "turn"}  # coordinates, the rotation matrices they move, the turns that angles have counted
 PLACES = TIME | {"u"}  # of markers that forces act on
-ANY = frozenset({"t", "u", "ud", "p", "q", "v", "a", "lam", "x", "xd"})
-_WORDS = {"p": "parameters", "t": "time", "q": "positions", "u": "inputs"}
+SPEED = POSITION | {"u", "x"}  # of motions that prescribe a velocity
+ACCELERATION = SPEED | {"v"}
+ANY = ACCELERATION | {"ud", "a", "lam", "xd"}
+_WORDS = {"p": "parameters", "t": "time", "q": "positions", "v": "velocities", "u": "inputs"}
 DEEPEST = 40  # definitions that wait for each other
 
 
@@ -75,14 +76,17 @@ class Names:
             self._undefined.add(name)
             self.nodes.pop(name, None)
 
-    def value(self, path: str, value: float | str, allowed: frozenset[str]) -> Node:
-        """The node of a number or expression; zero (and a finding) where it cannot be resolved."""
+    def value(self, path: str, value: float | str, allowed: frozenset[str], cure: str = "") -> Node:
+        """The node of a number or expression; zero (and a finding) where it cannot be resolved.
+
+        `cure` ends the finding that it depends on what is not allowed.
+        """
         if not isinstance(value, str):
             return self.graph.const(value)
         try:
             tree = parse(value)
             node = build(tree, self.graph, self.resolve)
-            self._check_spaces(tree, allowed)
+            self._check_spaces(tree, allowed, cure)
             return node
         except _AlreadyReported:
             return self.graph.zero
@@ -90,20 +94,12 @@ class Names:
             self.problems.append(f"{path}: {error}")
             return self.graph.zero
 
-    def _check_spaces(self, tree: Tree, allowed: frozenset[str]) -> None:
+    def _check_spaces(self, tree: Tree, allowed: frozenset[str], cure: str) -> None:
         for name, position in names(tree):
             if any(symbol.value[0] not in allowed for symbol in self.nodes[name].support):
                 words = ", ".join(word for key, word in _WORDS.items() if key in allowed)
-                raise ExpressionError(f"may depend on {words} only, found {name!r}", tree.text, position)
+                raise ExpressionError(f"may depend on {words} only, found {name!r}{cure}", tree.text, position)
 
-    def point(self, path: str, point: Any, allowed: frozenset[str]) -> tuple[Node, Node]:
-        """The nodes of a pair."""
-        return self.value(f"{path}[0]", point[0], allowed), self.value(f"{path}[1]", point[1], allowed)
-
-    def resolver(self, path: str, allowed: frozenset[str]) -> Callable[[Any], Any]:
-        """A function that resolves the fields of one element."""
-
-        def resolve(value: Any) -> Any:
-            return self.point(path, value, allowed) if isinstance(value, tuple) else self.value(path, value, allowed)
-
-        return resolve
+    def point(self, path: str, point: Iterable[float | str], allowed: frozenset[str]) -> tuple[Node, ...]:
+        """The nodes of the components of a point or direction."""
+        return tuple(self.value(f"{path}[{k}]", component, allowed) for k, component in enumerate(point))

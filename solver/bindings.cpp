@@ -60,7 +60,7 @@ void check(const Input& given, int wanted, const char* name) {
 Point point_at(Instance& i, double t, const Input& q, const Input& v, const Input& a, const Input& lambda,
                const Input& x, const Input& xdot) {
     const System& s = i.system;
-    check(q, s.nv, "q"), check(v, s.nv, "v"), check(a, s.nv, "a"), check(lambda, s.nc, "lam");
+    check(q, s.nq(), "q"), check(v, s.nv, "v"), check(a, s.nv, "a"), check(lambda, s.nc, "lam");
     check(x, s.nx, "x"), check(xdot, s.nx, "xdot");
     return i.point(t, q.data(), v.data(), a.data(), lambda.data(), x.data(), xdot.data());
 }
@@ -102,6 +102,7 @@ NB_MODULE(_solver, m) {
                  new (self) System(data, size);
              })
         .def_ro("nv", &System::nv)
+        .def_prop_ro("nq", &System::nq)
         .def_ro("nc", &System::nc)
         .def_ro("nx", &System::nx)
         .def_ro("nu", &System::nu)
@@ -112,6 +113,14 @@ NB_MODULE(_solver, m) {
             "rows", [](const System& s) { return own(places(s.pattern, true)); }, owned)
         .def_prop_ro(
             "cols", [](const System& s) { return own(places(s.pattern, false)); }, owned)
+        .def("moved",
+             [](const System& s, Input q, Input increment) {
+                 check(q, s.nq(), "q"), check(increment, s.nv, "increment");
+                 std::vector<double> to(q.data(), q.data() + s.nq());
+                 for (int k = 0; k < s.nv; ++k) to[k] += increment.data()[k];
+                 s.settle(to.data());
+                 return own(std::move(to));
+             })
         .def_prop_ro("refactor_cost", &System::refactor_cost)
         .def_prop_ro("elimination_operations",
                      [](const System& s) { return s.elimination(s.preferred_order()).operations(); })
@@ -148,18 +157,21 @@ NB_MODULE(_solver, m) {
         .def(
             "start",
             [](Simulation& s, bool correct, const std::vector<std::pair<int, double>>& q,
-               const std::vector<std::pair<int, double>>& v) {
+               const std::vector<std::pair<int, double>>& v, const std::vector<double>& positions) {
+                const auto count = static_cast<int>(positions.size());
+                if (count != 0 && count != s.system_->nq())
+                    throw ModelError("the start positions have the wrong length");
                 for (const auto* given : {&q, &v})
                     for (const auto& [k, value] : *given)
                         if (k < 0 || k >= s.system_->nv || !std::isfinite(value))
                             throw ModelError("a start value is not finite or belongs to no coordinate");
                 nb::gil_scoped_release release;
-                s.instance.start({correct, q, v});
+                s.instance.start({correct, q, v, positions});
                 s.driver.start();
                 s.instance.report();
             },
             "correct"_a = false, "q"_a = std::vector<std::pair<int, double>>{},
-            "v"_a = std::vector<std::pair<int, double>>{})
+            "v"_a = std::vector<std::pair<int, double>>{}, "positions"_a = std::vector<double>{})
         .def("set_input", [](Simulation& s, int k, double value, double slope) { s.driver.set_input(k, value, slope); })
         .def(
             "advance",
@@ -191,6 +203,12 @@ NB_MODULE(_solver, m) {
                  s.driver.restore(state);
              })
         .def_prop_ro("time", [](const Simulation& s) { return s.instance.state.t; })
+        .def_prop_ro("redundancies",
+                     [](const Simulation& s) {
+                         std::vector<std::pair<int, std::vector<std::pair<int, double>>>> found;
+                         for (const auto& r : s.instance.redundancies) found.emplace_back(r.row, r.repeats);
+                         return found;
+                     })
         .def_prop_ro("length", [](const Simulation& s) { return s.instance.length(); })
         .def_prop_ro("statistics", &statistics)
         .def_prop_ro(
@@ -221,7 +239,7 @@ NB_MODULE(_solver, m) {
              })
         .def("constraints",
              [](Simulation& s, double t, Input q) {
-                 check(q, s.system_->nv, "q");
+                 check(q, s.system_->nq(), "q");
                  const std::vector<double> zero(std::max({s.system_->nv, s.system_->nc, s.system_->nx, 1}));
                  const double* z = zero.data();
                  std::vector<double> phi(s.system_->nc);
@@ -230,7 +248,7 @@ NB_MODULE(_solver, m) {
              })
         .def("rates",
              [](Simulation& s, double t, Input q, Input v) {
-                 check(q, s.system_->nv, "q"), check(v, s.system_->nv, "v");
+                 check(q, s.system_->nq(), "q"), check(v, s.system_->nv, "v");
                  const std::vector<double> zero(std::max({s.system_->nv, s.system_->nc, s.system_->nx, 1}));
                  const double* z = zero.data();
                  std::vector<double> velocity(s.system_->nc), gamma(s.system_->nc);

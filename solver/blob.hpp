@@ -20,7 +20,7 @@ struct ModelError : std::runtime_error {
 
 class Blob {
 public:
-    static constexpr std::uint32_t version = 1;
+    static constexpr std::uint32_t version = 2;
 
     Blob(const unsigned char* data, std::size_t size);
 

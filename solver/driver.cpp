@@ -14,16 +14,12 @@ constexpr double least_factor = 0.2, greatest_factor = 5.0;
 constexpr double held_factor = 1.35;     // a smaller growth is not worth a new matrix
 constexpr double failure_factor = 0.25;  // after a corrector that failed
 
-std::string number(double x) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.6g", x);
-    return text;
-}
+std::string shown(double x) { return number(x, 6); }
 
 // A step so small that the run would not end is a mistake.
 void limit_steps(double count, double step, const char* kind) {
     if (count <= 1e9) return;
-    throw ModelError("the " + std::string(kind) + " step of " + number(step) + " s would take " + number(count) +
+    throw ModelError("the " + std::string(kind) + " step of " + shown(step) + " s would take " + shown(count) +
                      " steps to the next output; 1e9 are allowed, use a larger step");
 }
 
@@ -95,7 +91,7 @@ void Driver::change_parameter(int index, double value) {
         const Violation open = instance_.position_violation();
         if (open.scaled > 1e-6)
             throw ModelError("the change would open " + instance_.label(instance_.system.nv + open.row) + " by " +
-                             number(open.value) + "; what fixes the geometry of joints can be set at the start only");
+                             shown(open.value) + "; what fixes the geometry of joints can be set at the start only");
     } catch (const ModelError&) {
         take(before);
         throw;
@@ -106,7 +102,7 @@ void Driver::change_parameter(int index, double value) {
 bool Driver::advance(double t, Poll poll, void* context, long limit) {
     if (!std::isfinite(t)) throw ModelError("cannot advance to a time that is not finite");
     if (t < instance_.state.t)
-        throw ModelError("cannot advance from t = " + number(instance_.state.t) + " s back to t = " + number(t) + " s");
+        throw ModelError("cannot advance from t = " + shown(instance_.state.t) + " s back to t = " + shown(t) + " s");
     if (instance_.state.restart_pending) restart();
     if (crossed_without_step(t)) return true;
     bool stopped = false;
@@ -122,6 +118,7 @@ bool Driver::advance(double t, Poll poll, void* context, long limit) {
 
 void Driver::accept(const StepResult& result, double h) {
     scheme_->accept(instance_);
+    instance_.follow_turns();
     instance_.state.last_step = h;
     instance_.state.drift = 0;
     ++statistics.steps;
@@ -139,9 +136,21 @@ bool Driver::crossed_without_step(double t) {
         s.q[k] += d * (s.v[k] + d / 2 * s.a[k]);
         s.v[k] += d * s.a[k];
     }
+    instance_.system.settle(s.q.data());
     for (int k = 0; k < instance_.system.nx; ++k) s.x[k] += d * s.xdot[k];
+    instance_.follow_turns();
     s.drift += d;
     s.t = t;
+    return true;
+}
+
+// A corrector may fail because another choice of independent rows is due: then the motion goes on with that.
+bool Driver::rows_chosen_anew() {
+    if (instance_.state.t == chosen_at_) return false;  // once is enough at one time
+    chosen_at_ = instance_.state.t;
+    instance_.v = instance_.state.v;
+    if (!instance_.choose_rows()) return false;
+    restart();
     return true;
 }
 
@@ -152,12 +161,16 @@ void Driver::fixed_steps(double t, Poll poll, void* context, bool& stopped) {
     if (remaining <= 0) return;
     const double wanted = std::ceil(remaining / options_.step * (1 - 1e-9));
     if (!(wanted < 9e15))
-        throw ModelError("the fixed step of " + number(options_.step) + " s is too small for this interval");
+        throw ModelError("the fixed step of " + shown(options_.step) + " s is too small for this interval");
     const long count = std::max(1L, static_cast<long>(wanted));
     const double h = remaining / static_cast<double>(count);
     for (long k = 1; k <= count; ++k) {
         const StepResult result = scheme_->step(instance_, h, statistics);
-        if (result.status != Status::done) fail(result, h);
+        if (result.status != Status::done) {
+            if (!rows_chosen_anew()) fail(result, h);
+            --k;
+            continue;
+        }
         accept(result, h);
         s.t = k == count ? t : begin + static_cast<double>(k) * h;
         if (limited()) return;
@@ -215,6 +228,7 @@ void Driver::controlled_steps(double t, Poll poll, void* context, bool& stopped)
             if (limited()) return;
         } else {
             ++statistics.rejected;
+            if (result.status != Status::done && rows_chosen_anew()) continue;
             const double factor =
                 result.status != Status::done
                     ? failure_factor
@@ -230,21 +244,25 @@ void Driver::controlled_steps(double t, Poll poll, void* context, bool& stopped)
     }
 }
 
-void Driver::fail(const StepResult& result, double h) const {
-    const Instance& i = instance_;
+void Driver::fail(const StepResult& result, double h) {
+    Instance& i = instance_;
     std::string text =
-        std::string(reason(result.status)) + " at t = " + number(i.state.t) + " s with a step of " + number(h) + " s";
+        std::string(reason(result.status)) + " at t = " + shown(i.state.t) + " s with a step of " + shown(h) + " s";
     if (options_.step > 0)
         text += " (fixed)";
     else
-        text += " (the smallest allowed is " + number(options_.smallest_step) + " s)";
+        text += " (the smallest allowed is " + shown(options_.smallest_step) + " s)";
     if (result.worst_unknown >= 0) text += "; worst: " + i.label(result.worst_unknown);
     if (result.worst_row >= 0)
-        text += "; joint most open: " + i.label(i.system.nv + result.worst_row) + ", " + number(result.violation);
-    if (options_.step > 0)
+        text += "; joint most open: " + i.label(i.system.nv + result.worst_row) + ", " + shown(result.violation);
+    const std::string dead = instance_.dead_point();
+    if (!dead.empty())
+        text += "; dead point at " + dead + ", t = " + shown(i.state.t) +
+                " s: there it repeats what other joints hold; drive the mechanism elsewhere or change its lengths";
+    else if (options_.step > 0)
         text += "; use a smaller step or error control";
     else if (options_.tolerance < 1e-11)
-        text += "; a tolerance of " + number(options_.tolerance) + " may be below rounding, use a larger one";
+        text += "; a tolerance of " + shown(options_.tolerance) + " may be below rounding, use a larger one";
     else
         text +=
             "; something jumps or grows without bound near this time: check forces, motions and geometry (step() and "

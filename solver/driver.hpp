@@ -40,7 +40,8 @@ private:
     Instance& instance_;
     std::unique_ptr<Scheme> scheme_;
     DriverOptions options_;
-    long limit_ = 0;  // value of statistics.steps at which advance() returns; 0 = none
+    double chosen_at_ = -1;  // time of the last try with other rows
+    long limit_ = 0;         // value of statistics.steps at which advance() returns; 0 = none
 
     bool limited() const { return limit_ > 0 && statistics.steps >= limit_; }
     double first_step(double remaining) const;
@@ -49,7 +50,8 @@ private:
     void accept(const StepResult& result, double h);
     bool crossed_without_step(double t);
     double accepted_factor(double error, bool after_rejection) const;
-    [[noreturn]] void fail(const StepResult& result, double h) const;
+    bool rows_chosen_anew();
+    [[noreturn]] void fail(const StepResult& result, double h);
 };
 
 }  // namespace mbd

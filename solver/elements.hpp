@@ -1,4 +1,4 @@
-// Native kernels of the elements that profiles show to be hot; everything else is an expression program.
+// Native kernels of the planar elements that profiles show to be hot; everything else is an expression program.
 //
 // Planar body b has coordinates q[3b..3b+2] = (x, y, phi), its centre of mass and its angle. A point with body
 // coordinates s lies at r + S, S = A s; S' = (-S_y, S_x) is its derivative by phi, and S'' = -S.
@@ -29,15 +29,17 @@ struct Pattern {
 // What kernels read and write at one evaluation point.
 struct Evaluation {
     const double *q, *v, *a, *lambda, *c;
-    const double* cs;       // cosine and sine of every body's angle
-    double *force, *phi;    // residual rows: M a + G^T lambda - Q, and Phi
-    double ca, cv, cq;      // d a / d unknown, d v / d unknown, d q / d unknown of the running scheme
-    double *single, *pair;  // the derivative stream, null where not wanted
+    const double* cs;               // cosine and sine of every planar body's angle
+    const double* R;                // rotation matrix of every spatial body
+    const double* inverse_tangent;  // T^-1 of every spatial body's increment since t_n; with derivatives only
+    double *force, *phi;            // residual rows: M a + G^T lambda - Q, and Phi
+    double ca, cv, cq;              // d a / d unknown, d v / d unknown, d q / d unknown of the running scheme
+    double *single, *pair;          // the derivative stream, null where not wanted
 };
 
 // What index-1 needs of the constraint rows: G v and gamma = -(G v)_q v.
 struct Rates {
-    const double *q, *v, *c, *cs;
+    const double *q, *v, *c, *cs, *R;
     double *velocity, *gamma;
 };
 

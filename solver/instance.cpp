@@ -5,20 +5,11 @@
 #include <cstdio>
 
 namespace mbd {
-namespace {
-
-// A start is consistent as written when every joint closes to this fraction of the model's length.
-constexpr double consistent = 1e-6;
-constexpr double closed = 1e-13;    // what the correction aims for
-constexpr double accepted = 1e-10;  // and what it must reach
-
-std::string number(double x) {
+std::string number(double x, int digits) {
     char text[32];
-    std::snprintf(text, sizeof text, "%.3g", x);
+    std::snprintf(text, sizeof text, "%.*g", digits, x);
     return text;
 }
-
-}  // namespace
 
 Instance::Instance(const System& s)
     : system(s),
@@ -32,7 +23,8 @@ Instance::Instance(const System& s)
       rows_(s.n()),
       velocity_rows_(s.nc),
       gamma_(s.nc),
-      u_(s.nu) {
+      u_(s.nu),
+      monitor_(s.turns + s.sides) {
     state.parameters = s.parameter_defaults;
     compute_constants();
     place_at_start();
@@ -54,8 +46,8 @@ Point Instance::point(double t, const double* q, const double* vel, const double
                       const double* x, const double* xd) {
     time_ = t;
     Point p;
-    p.at = {&time_,           inputs_at(t), state.udot.data(), state.parameters.data(), q, vel, acc, lam, x, xd,
-            constants.data(), nullptr};
+    p.at = {&time_, inputs_at(t),     state.udot.data(), state.parameters.data(), q,      vel, acc, lam, x,
+            xd,     constants.data(), nullptr,           state.turns.data(),      nullptr};
     return p;
 }
 
@@ -78,13 +70,14 @@ Violation Instance::worst(const double* rows) const {
 
 bool Instance::factorise(Factor& factor, Order& order) {
     ++factorisations;
+    if (!state.dropped.empty()) mask();
     const auto attempt = [&](Order attempted) {
         const Elimination& program = system.elimination(attempted);
         if (!program.exists()) return false;
         factor.values.resize(program.values());
         factor.order = attempted;
         factor.pivoting = false;
-        return program.factorise(work.singles, work.pairs, factor.values.data());
+        return program.factorise(work.singles, work.pairs, state.dropped, factor.values.data());
     };
     if (attempt(order)) return true;
     if (order == Order::eager && attempt(Order::patient)) {  // the safer order does for this model
@@ -93,7 +86,7 @@ bool Instance::factorise(Factor& factor, Order& order) {
     }
     ++fallbacks;
     factor.pivoting = true;
-    return pivoting_solver_.factorise(system.pattern, work.singles, work.pairs, system.n());
+    return pivoting_solver_.factorise(system.pattern, work.singles, work.pairs, state.dropped, system.n());
 }
 
 void Instance::solve(const Factor& factor, double* x) {
@@ -117,23 +110,18 @@ void Instance::update() {
         if (!std::isfinite(constants[k]))
             throw ModelError(system.constant_names[k] +
                              " is not a finite number for these parameters; check divisions and roots");
-    for (int b = 0; b < system.bodies(); ++b)
-        for (int k = 0; k < 2; ++k) {
-            const double value = constants[system.body_constants() + 2 * b + k];
-            const std::string body = label(3 * b).substr(0, label(3 * b).rfind(' '));
-            if (!(value > 0))
-                throw ModelError(body + (k ? ": inertia" : ": mass") + " must be positive, found " + number(value));
-        }
+    system.check_masses(constants.data());
     if (!(length() > 0)) throw ModelError("the model's length scale must be positive, found " + number(length()));
 }
 
 void Instance::place_at_start() {
     const double* s = constants.data() + system.start_at;
     const auto take = [&](std::vector<double>& to, int count) { to.assign(s, s + count), s += count; };
-    take(state.q, system.nv);
+    take(state.q, system.nq());
     take(state.v, system.nv);
     take(state.x, system.nx);
     take(state.u, system.nu);
+    take(state.turns, system.turns);
     state.udot.assign(system.nu, 0.0);
     state.a.assign(system.nv, 0.0);
     state.lambda.assign(system.nc, 0.0);
@@ -141,24 +129,11 @@ void Instance::place_at_start() {
     state.t = state.t_input = state.h = state.last_step = state.drift = 0;
     state.restart_pending = false;
     state.memory.clear();
+    state.dropped.clear();
+    redundancies.clear();
     state.order = order1_ = system.preferred_order();
     state.model = system.identity;
     a = state.a, lambda = state.lambda, xdot = state.xdot, v = state.v;
-}
-
-void Instance::start(const StartOptions& options) {
-    starting_ = true;  // what is wrong now is the model's fault
-    update();
-    place_at_start();
-    for (const auto& [k, value] : options.q) state.q[k] = value;
-    for (const auto& [k, value] : options.v) state.v[k] = value;
-    v = state.v;
-    correct_positions(options);
-    correct_velocities(options);
-    v = state.v;
-    solve_accelerations();
-    state.a = a, state.lambda = lambda, state.xdot = xdot;
-    starting_ = false;
 }
 
 void Instance::restart() {
@@ -172,46 +147,15 @@ void Instance::evaluate_index1(const double* vel) {
     system.residual_and_derivative(p, {1, 0, 0, 0}, work, rows_.data());
 }
 
-void Instance::factorise_index1(const StartOptions::Values& kept) {
-    if (kept.empty()) {
-        if (!factorise(factor1_, order1_)) refuse_singular();
-        return;
-    }
-    // The row of a kept coordinate becomes "increment = 0": it loses all but its diagonal, its column stays. No longer
-    // a symmetric structure, so this rare solve pivots.
-    Pattern open;
-    std::vector<double> values;
-    std::vector<char> held_rows(system.nv, 0), has_diagonal(system.nv, 0);
-    for (const auto& [k, value] : kept) held_rows[k] = 1;
-    const auto add = [&](int row, int col, double value) {
-        const bool held = row < system.nv && held_rows[row];
-        if (held && row != col) return;
-        if (held && value != 0) has_diagonal[row] = 1;
-        open.singles.push_back({row, col});
-        values.push_back(value);
-    };
-    for (std::size_t e = 0; e < work.singles.size(); ++e)
-        add(system.pattern.singles[e].row, system.pattern.singles[e].col, work.singles[e]);
-    for (std::size_t e = 0; e < work.pairs.size(); ++e) {
-        const auto p = system.pattern.pairs[e];
-        add(p.row, p.col, work.pairs[e]);
-        add(p.col, p.row, work.pairs[e]);
-    }
-    for (int k = 0; k < system.nv; ++k)
-        if (held_rows[k] && !has_diagonal[k]) add(k, k, 1.0);
-    factor1_.pivoting = true;
-    ++fallbacks;
-    if (pivoting_solver_.factorise(open, values, {}, system.n())) return;
-    std::string names;
-    for (const auto& [k, value] : kept) names += (names.empty() ? "" : ", ") + label(k);
-    throw ModelError("the start values given for " + names +
-                     " cannot all be kept: the joints leave fewer motions free; give fewer");
+void Instance::factorise_index1() {
+    if (!factorise(factor1_, order1_)) refuse_singular();
 }
 
-// Moves q or v by the smallest amount (in the mass metric) that takes the rows to zero, to first order.
+// Moves v by the smallest amount (in the mass metric) that takes the rows to zero.
 void Instance::project(const std::vector<double>& rows, std::vector<double>& to) {
     std::fill(unknowns_.begin(), unknowns_.end(), 0.0);
     for (int k = 0; k < system.nc; ++k) unknowns_[system.nv + k] = -rows[k];
+    mask_rows(unknowns_.data());
     solve(factor1_, unknowns_.data());
     for (int k = 0; k < system.nv; ++k) to[k] += unknowns_[k];
 }
@@ -220,46 +164,6 @@ Violation Instance::position_violation() {
     phi_.resize(system.nc);
     system.constraints(state_point(), work, phi_.data());
     return worst_position(phi_.data());
-}
-
-void Instance::correct_positions(const StartOptions& options) {
-    Violation now = position_violation();
-    if (now.row < 0) return;
-    if (!(now.scaled <= consistent) && !options.correct)
-        throw ModelError("the start positions do not fit the joints: " + label(system.nv + now.row) + " is off by " +
-                         number(now.value) +
-                         "; correct the positions, or ask for assembly (assemble=True, --assemble)");
-    double before = now.scaled;
-    for (int iteration = 0; now.scaled > closed && iteration < 50; ++iteration) {
-        evaluate_index1(state.v.data());
-        factorise_index1(options.q);
-        project(phi_, state.q);
-        now = position_violation();
-        if (!std::isfinite(now.scaled)) break;
-        if (now.scaled <= accepted && now.scaled > 0.5 * before) break;  // rounding reached
-        before = now.scaled;
-    }
-    if (!(now.scaled <= accepted))
-        throw StepFailed(
-            "assembly failed: the joints cannot be closed from the given start; worst: " + label(system.nv + now.row) +
-            ", off by " + number(now.value) + "; give start positions nearer to a closed configuration");
-}
-
-void Instance::correct_velocities(const StartOptions& options) {
-    if (system.nc == 0) return;
-    system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
-    const Violation now = worst(velocity_rows_.data());
-    double speed = 1;
-    for (int k = 0; k < system.nv; ++k)
-        speed = std::max(speed, std::fabs(state.v[k]) / (system.rotational[k] ? 1 : length()));
-    if (!(now.scaled <= consistent * speed) && !options.correct)
-        throw ModelError("the start velocities do not fit the joints: " + label(system.nv + now.row) + " opens with " +
-                         number(now.value) +
-                         " per second; correct the velocities, or ask for assembly (assemble=True, --assemble)");
-    evaluate_index1(state.v.data());
-    factorise_index1(options.v);
-    project(velocity_rows_, state.v);
-    v = state.v;
 }
 
 // [M G^T; G 0] [a; lambda] = [Q; gamma] with the states' rates; Newton where Q depends on a or lambda.
@@ -280,8 +184,9 @@ void Instance::solve_accelerations() {
             times_a(system.pattern.singles[e].row, system.pattern.singles[e].col, work.singles[e]);
         for (std::size_t e = 0; e < work.pairs.size(); ++e)
             times_a(system.pattern.pairs[e].row, system.pattern.pairs[e].col, work.pairs[e]);
-        factorise_index1({});
+        factorise_index1();
         for (std::size_t k = 0; k < rows_.size(); ++k) unknowns_[k] = -rows_[k];
+        mask_rows(unknowns_.data());
         solve(factor1_, unknowns_.data());
         double change = 0, size = 1;
         const auto add = [&](std::vector<double>& to, const double* d) {
@@ -296,51 +201,41 @@ void Instance::solve_accelerations() {
         add(a, unknowns_.data());
         add(lambda, unknowns_.data() + nv);
         add(xdot, unknowns_.data() + nv + nc);
-        if (iteration + 1 == limit && limit == 1) return;
-        if (change <= 1e-12 * size) return;
+        if (limit == 1 || change <= 1e-12 * size) return spread_reactions();
         if (iteration + 1 == limit)
             throw StepFailed("accelerations and reactions at t = " + number(state.t) +
                              " s have no solution near the last one (forces depend on reactions too strongly)");
     }
 }
 
+// At a singular position, where rows that were independent repeat each other, others are left out for the report.
 void Instance::report() {
+    try {
+        report_here();
+    } catch (const StepFailed&) {
+        const auto dropped = state.dropped;
+        const auto known = redundancies;
+        const bool changed = choose_rows();
+        if (changed) report_here();
+        state.dropped = dropped;
+        redundancies = known;
+        if (!changed) throw;
+    }
+}
+
+void Instance::report_here() {
     v = state.v, a = state.a, lambda = state.lambda, xdot = state.xdot;
     if (system.nc > 0) {
         system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
         worst_velocity_violation = std::max(worst_velocity_violation, worst(velocity_rows_.data()).scaled);
         evaluate_index1(v.data());
-        factorise_index1({});
+        factorise_index1();
         project(velocity_rows_, v);
     }
     solve_accelerations();
 }
 
 void Instance::signals(double* out) { system.signals(state_point(), work, out); }
-
-// The constraint rows that repeat others, by a rank-revealing factorisation of G^T; empty where there are none.
-std::string Instance::repeated_rows() const {
-    const int nv = system.nv, nc = system.nc;
-    if (nc == 0) return {};  // Eigen::SparseQR reads beyond an empty matrix
-    std::vector<Eigen::Triplet<double>> entries;
-    const auto put = [&](const Pattern::Place& p, double value) {
-        if (p.row >= nv && p.row < nv + nc && p.col < nv && std::isfinite(value))
-            entries.emplace_back(p.col, p.row - nv,
-                                 value * (system.rotational[p.col] ? 1 : length()) * row_scale_[p.row - nv]);
-    };
-    for (std::size_t e = 0; e < work.singles.size(); ++e) put(system.pattern.singles[e], work.singles[e]);
-    for (std::size_t e = 0; e < work.pairs.size(); ++e) put(system.pattern.pairs[e], work.pairs[e]);
-    Eigen::SparseMatrix<double> transposed(nv, nc);  // G^T, free of units
-    transposed.setFromTriplets(entries.begin(), entries.end());
-    Eigen::SparseQR<Eigen::SparseMatrix<double>, Eigen::COLAMDOrdering<int>> qr;
-    qr.setPivotThreshold(1e-9);
-    qr.compute(transposed);
-    std::string names;
-    if (qr.info() != Eigen::Success) return names;
-    for (int k = static_cast<int>(qr.rank()); k < nc; ++k)
-        names += (names.empty() ? "" : ", ") + label(nv + qr.colsPermutation().indices()[k]);
-    return names;
-}
 
 // Says why the index-1 matrix is singular.
 void Instance::refuse_singular() {
@@ -350,13 +245,6 @@ void Instance::refuse_singular() {
             throw StepFailed(
                 "a value in the equation of " + label(k) + " is not finite" + at +
                 "; look for a spring or rod whose ends coincide, a division by zero or a root of a negative number");
-    const std::string rows = repeated_rows();
-    if (!rows.empty()) {
-        const std::string text = "redundant constraints: " + rows + " repeats what other joints already hold" + at +
-                                 "; remove the joint or replace it by one that holds less";
-        if (starting_) throw ModelError(text);
-        throw StepFailed(text + ", or avoid this singular position");
-    }
     std::vector<char> heavy(system.nv, 0);
     for (std::size_t e = 0; e < work.singles.size(); ++e)
         if (const auto& p = system.pattern.singles[e]; p.row < system.nv && p.col < system.nv && work.singles[e] != 0)

@@ -27,6 +27,8 @@ struct State {
     double t_input = 0;  // u(t) = u + udot (t - t_input)
     std::vector<double> u, udot;
     std::vector<double> parameters;
+    std::vector<double> turns;     // angles that count turns, at the last accepted step
+    std::vector<int> dropped;      // unknowns of the rows left out because they repeat others, sorted
     bool restart_pending = false;  // a discontinuity at t waits for its restart
     std::vector<double> memory;    // of the scheme
     Factor factor;                 // the factorisation it recycles
@@ -36,13 +38,20 @@ struct State {
 struct StartOptions {
     bool correct = false;  // move an inconsistent start onto the constraints instead of refusing it
     using Values = std::vector<std::pair<int, double>>;
-    Values q, v;  // given start values, which the correction may not move
+    Values q, v;                    // given start values, which the correction may not move
+    std::vector<double> positions;  // to begin from instead of those of the model, where not empty
 };
 
 struct Violation {
     int row = -1;       // constraint with the largest scaled violation
     double scaled = 0;  // divided by the model's length where the row is a length
     double value = 0;
+};
+
+// A constraint row that is a combination of others.
+struct Redundancy {
+    int row;
+    std::vector<std::pair<int, double>> repeats;  // row, coefficient
 };
 
 class Instance {
@@ -63,6 +72,12 @@ public:
     void place_at_start();                        // positions, velocities, inputs as given, not yet consistent
     void start(const StartOptions& options);
     void restart();  // after a discontinuity: consistent v, a, lambda at t+
+    // Leaves out the constraint rows that repeat others at the state; true where the choice changed.
+    bool choose_rows();
+    std::vector<Redundancy> redundancies;  // found by the last choose_rows()
+    void follow_turns();                   // after every accepted step
+    // Rows that nearly repeat others at the state but did not at the start, by name; empty where there are none.
+    std::string dead_point();
     void report();
     void signals(double* out);
 
@@ -79,27 +94,69 @@ public:
     // by pivoting (such a factor holds until the next factorisation only). False where the matrix is singular.
     bool factorise(Factor& factor, Order& order);
     void solve(const Factor& factor, double* x);
+    // Rows left out hold lambda = 0.
+    void mask_rows(double* r) const {
+        for (int k : state.dropped) r[k] = 0;
+    }
     long factorisations = 0, fallbacks = 0;
 
 private:
+    struct Demands;
+    struct Entry {
+        int row, col;
+        double value;
+    };
     PivotingSolver pivoting_solver_;
     Factor factor1_;
     Order order1_ = Order::eager;  // of index-1 solves: what is reported leaves no trace in State
     bool starting_ = false;
-    std::vector<double> parameter_registers_, phi_, unknowns_, rows_, velocity_rows_, gamma_, u_;
+    std::vector<double> parameter_registers_, phi_, unknowns_, rows_, velocity_rows_, gamma_, u_, monitor_;
+    std::vector<int> masked_, masked_singles_, masked_pairs_;  // what belongs to the rows left out
+    std::vector<Entry> dropped_gradients_;
     double time_ = 0;
 
     std::vector<double> row_scale_;  // 1/length for rows in m, 1 for rows in rad
     Violation worst(const double* rows) const;
     void compute_constants();
+
+    // ---- index 1 (instance.cpp)
     void evaluate_index1(const double* v);
     void project(const std::vector<double>& rows, std::vector<double>& to);
-    void factorise_index1(const StartOptions::Values& kept);
+    void factorise_index1();
+    void solve_accelerations();
+    void report_here();
+    [[noreturn]] void refuse_singular();
+    // G at the last evaluate_index1(), unmasked: f(constraint, coordinate, value)
+    template <class F>
+    void for_each_gradient_entry(F&& f) const {
+        const int nv = system.nv, nc = system.nc;
+        const auto visit = [&](const Pattern::Place& p, double value) {
+            if (p.row >= nv && p.row < nv + nc && p.col < nv) f(p.row - nv, p.col, value);
+        };
+        for (std::size_t e = 0; e < work.singles.size(); ++e) visit(system.pattern.singles[e], work.singles[e]);
+        for (std::size_t e = 0; e < work.pairs.size(); ++e) visit(system.pattern.pairs[e], work.pairs[e]);
+    }
+
+    // ---- the start (start.cpp)
+    Demands demands(bool velocities, bool guesses);
+    Eigen::SparseMatrix<double> mass_matrix() const;
+    Demands close_positions(const std::vector<char>& held, bool guesses);
+    std::vector<char> held_coordinates(const StartOptions::Values& kept) const;
     void correct_positions(const StartOptions& options);
     void correct_velocities(const StartOptions& options);
-    void solve_accelerations();
-    std::string repeated_rows() const;
-    [[noreturn]] void refuse_singular();
+    void check_sides();
+    [[noreturn]] void refuse_kept(const StartOptions::Values& kept) const;
+    std::string held_hint() const;
+
+    // ---- rows that repeat others (redundancy.cpp)
+    bool has_loops() const;
+    Eigen::SparseMatrix<double> unit_gradient(std::vector<double>& sizes) const;
+    std::vector<Redundancy> repeated_rows(double threshold) const;
+    void mask();
+    void spread_reactions();
 };
+
+// A number in a message.
+std::string number(double x, int digits = 3);
 
 }  // namespace mbd

@@ -143,8 +143,9 @@ Elimination::Elimination(const Pattern& pattern, int n, const Nodes& nodes, Orde
     if (sequence.empty()) return;
     n_ = n;
     unknown_.assign(sequence.begin(), sequence.end());
-    std::vector<int> position(n);
-    for (int k = 0; k < n; ++k) position[sequence[k]] = k;
+    position_.resize(n);
+    for (int k = 0; k < n; ++k) position_[sequence[k]] = k;
+    const auto& position = position_;
 
     // structure of U (and of L, transposed) by symbolic elimination
     std::vector<std::vector<int>> upper(n);
@@ -198,7 +199,7 @@ Elimination::Elimination(const Pattern& pattern, int n, const Nodes& nodes, Orde
 }
 
 bool Elimination::factorise(const std::vector<double>& singles, const std::vector<double>& pairs,
-                            double* factor) const {
+                            const std::vector<int>& fixed, double* factor) const {
     std::fill(factor, factor + place_count_, 0.0);
     for (std::size_t e = 0; e < singles.size(); ++e) factor[single_place_[e]] += singles[e];
     for (std::size_t e = 0; e < pairs.size(); ++e) {
@@ -210,6 +211,7 @@ bool Elimination::factorise(const std::vector<double>& singles, const std::vecto
     double* const added = factor + place_count_;  // sum of the sizes of all that went into each pivot
     std::fill(added, added + n_, 0.0);
     for (auto e : diagonal_singles_) added[single_place_[e]] += std::fabs(singles[e]);
+    for (int k : fixed) factor[position_[k]] = added[position_[k]] = 1;
     const std::int32_t *to = update_.data(), *column = column_.data();
     bool sound = true;
     for (int k = 0; k < n_; ++k) {
@@ -259,8 +261,9 @@ Eigen::SparseMatrix<double> assemble(const Pattern& pattern, const std::vector<d
 }
 
 bool PivotingSolver::factorise(const Pattern& pattern, const std::vector<double>& singles,
-                               const std::vector<double>& pairs, int n) {
+                               const std::vector<double>& pairs, const std::vector<int>& fixed, int n) {
     auto A = assemble(pattern, singles, pairs, n);
+    for (int k : fixed) A.coeffRef(k, k) = 1;
     for (int k = 0; k < A.nonZeros(); ++k)
         if (!std::isfinite(A.valuePtr()[k])) return false;
     equilibrate(A);

@@ -39,18 +39,20 @@ public:
     std::size_t operations() const { return update_.size(); }  // multiply-adds of one factorisation
     std::size_t solve_operations() const { return place_count_; }
 
-    // Factorises the matrix of a derivative stream into `factor`; false where a pivot is lost in rounding.
-    bool factorise(const std::vector<double>& singles, const std::vector<double>& pairs, double* factor) const;
+    // Factorises the matrix of a derivative stream into `factor`; false where a pivot is lost in rounding. Unknowns
+    // that are `fixed` have no entries and get a 1 on the diagonal.
+    bool factorise(const std::vector<double>& singles, const std::vector<double>& pairs, const std::vector<int>& fixed,
+                   double* factor) const;
     // x := A^-1 x; `work` holds n numbers
     void solve(const double* factor, double* x, double* work) const;
 
 private:
     int n_ = 0;
     std::size_t place_count_ = 0;
-    std::vector<std::int32_t> unknown_;  // unknown at every position of the order
-    std::vector<std::int32_t> begin_;    // row k of U and column k of L: [begin_[k], begin_[k+1])
-    std::vector<std::int32_t> column_;   // their positions
-    std::vector<std::int32_t> update_;   // destinations of the updates, in order of execution
+    std::vector<std::int32_t> unknown_, position_;  // unknown at every position of the order, and its inverse
+    std::vector<std::int32_t> begin_;               // row k of U and column k of L: [begin_[k], begin_[k+1])
+    std::vector<std::int32_t> column_;              // their positions
+    std::vector<std::int32_t> update_;              // destinations of the updates, in order of execution
     struct Step {
         std::int32_t to, from;  // y[to] -= value * y[from]
     };
@@ -71,7 +73,8 @@ struct Factor {
 class PivotingSolver {
 public:
     // False where the matrix is singular to working precision.
-    bool factorise(const Pattern& pattern, const std::vector<double>& singles, const std::vector<double>& pairs, int n);
+    bool factorise(const Pattern& pattern, const std::vector<double>& singles, const std::vector<double>& pairs,
+                   const std::vector<int>& fixed, int n);
     void solve(double* x, int n) const;
 
 private:

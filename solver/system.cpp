@@ -23,6 +23,7 @@ System::System(const unsigned char* data, std::size_t size) {
     read_elements(blob);
     read_programs(blob);
     read_names(blob);
+    read_conditions(blob);
     build_pattern();
     eager_ = Elimination(pattern, n(), nodes, Order::eager, dearest_program);
     patient_ = Elimination(pattern, n(), nodes, Order::patient,
@@ -32,15 +33,17 @@ System::System(const unsigned char* data, std::size_t size) {
     const Elimination& used = elimination(preferred_order());
     const double refactor = static_cast<double>(used.operations() + pattern.singles.size() + 2 * pattern.pairs.size() +
                                                 derivative_.size() - residual_.size());
-    const double iterate = static_cast<double>(used.solve_operations() + residual_.size() + 20 * (bodies_ + 1) +
-                                               10 * (coincident_.size() + inline_.size() + translational_.size()));
+    const double iterate =
+        static_cast<double>(used.solve_operations() + residual_.size() + 20 * (bodies_ + 1) + 60 * spatial_ +
+                            10 * (coincident_.size() + inline_.size() + translational_.size()) +
+                            40 * coincident3_.size() + 60 * perpendicular_.size() + 80 * in_plane_.size());
     refactor_cost_ = refactor / iterate;
 }
 
 void System::read_counts(const Blob& blob) {
     const auto counts = blob.ints("counts");
-    int* const targets[] = {&nv,      &nc,       &nx,          &nu,       &np,       &n_constants,
-                            &bodies_, &body_at_, &gravity_at_, &start_at, &length_at};
+    int* const targets[] = {&nv,       &nc,       &nx,          &nu,       &np,        &n_constants, &bodies_,
+                            &spatial_, &body_at_, &gravity_at_, &start_at, &length_at, &turns,       &sides};
     constexpr std::size_t expected = sizeof targets / sizeof targets[0];
     if (counts.size() != expected + 1) damaged("the table of counts has the wrong size");
     for (std::size_t k = 0; k < expected; ++k) {
@@ -48,13 +51,14 @@ void System::read_counts(const Blob& blob) {
         *targets[k] = counts[k];
     }
     linear_ = counts[expected] != 0;
-    if (3LL * bodies_ > nv) damaged("more bodies than coordinates");
+    if (3LL * bodies_ + 6LL * spatial_ > nv) damaged("more bodies than coordinates");
+    if (bodies_ > 0 && spatial_ > 0) damaged("planar and spatial bodies in one model");
     const auto fits = [&](long long at, long long count) {
         if (at + count > n_constants) damaged("constants lie outside their table");
     };
-    fits(body_at_, 2LL * bodies_);
-    fits(gravity_at_, 2);
-    fits(start_at, 2LL * nv + nx + nu);
+    fits(body_at_, 2LL * bodies_ + static_cast<long long>(SpatialBody::constants) * spatial_);
+    fits(gravity_at_, 3);
+    fits(start_at, 2LL * nv + 4LL * spatial_ + nx + nu + turns);
     fits(length_at, 1);
     parameter_defaults = blob.doubles("params");
     if (parameter_defaults.size() != static_cast<std::size_t>(np))
@@ -62,24 +66,27 @@ void System::read_counts(const Blob& blob) {
 }
 
 void System::read_elements(const Blob& blob) {
-    const auto read = [&](auto kernel, std::vector<Element>& table) {
+    const auto read = [&](auto kernel, std::vector<Element>& table, int bodies) {
         using Kernel = decltype(kernel);
         const auto raw = blob.ints(Kernel::section);
         if (raw.size() % 4) damaged("an element table is cut short");
         for (std::size_t k = 0; k < raw.size(); k += 4) {
             const Element e{raw[k], raw[k + 1], raw[k + 2], raw[k + 3]};
-            const bool ends = e.i >= -1 && e.i < bodies_ && e.j >= -1 && e.j < bodies_ && (e.i < 0 || e.i != e.j);
+            const bool ends = e.i >= -1 && e.i < bodies && e.j >= -1 && e.j < bodies && (e.i < 0 || e.i != e.j);
             const bool rows = e.row >= 0 && static_cast<long long>(e.row) + Kernel::rows <= nc;
             const bool constants = e.at >= 0 && static_cast<long long>(e.at) + Kernel::constants <= n_constants;
             if (!ends || !rows || !constants) damaged("an element refers to what is not there");
             table.push_back(e);
         }
     };
-    read(Coincident{}, coincident_);
-    read(Angle{}, angle_);
-    read(InLine{}, inline_);
-    read(Translational{}, translational_);
-    read(Rotational{}, rotational_springs_);
+    read(Coincident{}, coincident_, bodies_);
+    read(Angle{}, angle_, bodies_);
+    read(InLine{}, inline_, bodies_);
+    read(Translational{}, translational_, bodies_);
+    read(Rotational{}, rotational_springs_, bodies_);
+    read(Coincident3{}, coincident3_, spatial_);
+    read(Perpendicular{}, perpendicular_, spatial_);
+    read(InPlane{}, in_plane_, spatial_);
 }
 
 void System::read_programs(const Blob& blob) {
@@ -90,23 +97,27 @@ void System::read_programs(const Blob& blob) {
 
     Spaces all{};
     all[TIME] = 1, all[INPUT] = all[INPUT_RATE] = nu, all[PARAMETER] = np, all[CONSTANT] = n_constants;
-    all[Q] = all[V] = all[A] = nv, all[LAMBDA] = nc, all[X] = all[XDOT] = nx;
+    all[Q] = nq(), all[V] = all[A] = nv, all[LAMBDA] = nc, all[X] = all[XDOT] = nx;
+    all[ROTATION] = 9 * spatial_, all[TURN] = turns;
     residual_ = Tape(blob, "resid", all);
     derivative_ = Tape(blob, "deriv", all);
     constraints_ = Tape(blob, "phi", all);
     rates_ = Tape(blob, "rates", all);
+    monitor_ = Tape(blob, "monitor", all);
     signals_ = Tape(blob, "signal", all);
 
     residual_rows_ = blob.ints("rrows");
     for (int row : residual_rows_)
         if (row < 0 || row >= n()) damaged("a program writes a row that is not there");
     constraint_rows_ = blob.ints("crows");
-    for (int row : constraint_rows_)
-        if (row < 0 || row >= nc) damaged("a program writes a constraint that is not there");
+    rate_rows_ = blob.ints("raterows");
+    for (const auto* rows : {&constraint_rows_, &rate_rows_})
+        for (int row : *rows)
+            if (row < 0 || row >= nc) damaged("a program writes a constraint that is not there");
     const auto raw = blob.ints("entries");
     if (raw.size() % 3) damaged("the table of derivatives is cut short");
     for (std::size_t k = 0; k < raw.size(); k += 3) {
-        const Entry e{raw[k], raw[k + 1], raw[k + 2]};
+        const Entry e{raw[k], raw[k + 1], raw[k + 2], 3};
         if (e.row < 0 || e.row >= n() || e.col < 0 || e.col >= n() || e.kind < 0 || e.kind >= KINDS)
             damaged("a derivative lies outside the matrix");
         entries_.push_back(e);
@@ -114,7 +125,8 @@ void System::read_programs(const Blob& blob) {
     const auto count = [](const auto& v) { return static_cast<int>(v.size()); };
     if (residual_.outputs() != count(residual_rows_) ||
         derivative_.outputs() != count(residual_rows_) + count(entries_) ||
-        constraints_.outputs() != count(constraint_rows_) || rates_.outputs() != 2 * count(constraint_rows_))
+        constraints_.outputs() != count(constraint_rows_) || rates_.outputs() != 2 * count(rate_rows_) ||
+        monitor_.outputs() != turns + sides)
         damaged("a program has the wrong number of results");
 
     const auto addresses = blob.ints("address");
@@ -139,6 +151,16 @@ void System::read_names(const Blob& blob) {
     };
     read_lines("labels", labels, n());
     read_lines("cnames", constant_names, n_constants);
+    read_lines("sides", side_labels, sides);
+    const auto levels = blob.ints("levels");
+    if (levels.size() != static_cast<std::size_t>(nc)) damaged("the table of levels has the wrong size");
+    for (int l : levels) {
+        if (l < 0 || l > 2) damaged("a constraint has no known level");
+        level.push_back(static_cast<char>(l));
+    }
+    const auto is_held = blob.ints("held");
+    if (is_held.size() != static_cast<std::size_t>(nv)) damaged("the table of held coordinates has the wrong size");
+    held.assign(is_held.begin(), is_held.end());
 
     const auto groups = blob.ints("nodes");
     if (groups.size() != static_cast<std::size_t>(n())) damaged("the table of nodes has the wrong size");
@@ -153,14 +175,46 @@ void System::read_names(const Blob& blob) {
     for (int k = nv; k < nv + nc; ++k) nodes.is_row[groups[k]] = 1;
 }
 
+// Conditions on the start: their labels and kinds, their program (values, then derivatives) and where these belong.
+void System::read_conditions(const Blob& blob) {
+    std::istringstream lines(blob.text("clabels"));
+    const auto kinds = blob.ints("ckinds"), entries = blob.ints("centries");
+    std::size_t k = 0;
+    for (std::string line; std::getline(lines, line) && k + 3 <= kinds.size(); k += 3)
+        conditions.push_back({line, kinds[k] != 0, kinds[k + 1] != 0, kinds[k + 2] != 0});
+    if (k != kinds.size() || entries.size() % 2) damaged("the table of start conditions has the wrong size");
+    for (std::size_t e = 0; e < entries.size(); e += 2) {
+        if (entries[e] < 0 || entries[e] >= static_cast<int>(conditions.size()) || entries[e + 1] < 0 ||
+            entries[e + 1] >= nv)
+            damaged("a start condition refers to what is not there");
+        condition_entries.push_back({entries[e], entries[e + 1]});
+    }
+    Spaces all{};
+    all[TIME] = 1, all[INPUT] = all[INPUT_RATE] = nu, all[PARAMETER] = np, all[CONSTANT] = n_constants;
+    all[Q] = nq(), all[V] = all[A] = nv, all[ROTATION] = 9 * spatial_, all[TURN] = turns;
+    conditions_ = Tape(blob, "cond", all);
+    if (conditions_.outputs() != static_cast<int>(conditions.size() + condition_entries.size()))
+        damaged("the program of the start conditions has the wrong number of results");
+}
+
 void System::build_pattern() {
     for (int k = 0; k < 3 * bodies_; ++k) pattern.singles.push_back({k, k});
+    for (int b = 0; b < spatial_; ++b) SpatialBody::pattern(b, pattern);
     each_table([&](auto kernel, const std::vector<Element>& table) {
         for (const auto& e : table) decltype(kernel)::pattern(e, nv, pattern);
     });
-    for (const auto& e : entries_) pattern.singles.push_back({e.row, e.col});
+    for (auto& e : entries_) {
+        pattern.singles.push_back({e.row, e.col});
+        if (e.row >= nv && e.row < nv + nc) e.line = level[e.row - nv];
+    }
 
-    for (int k = 0; k < 3 * bodies_; ++k) nodes.has_mass[nodes.of_unknown[k]] = 1;
+    for (int k = 0; k < 3 * bodies_ + 6 * spatial_; ++k) nodes.has_mass[nodes.of_unknown[k]] = 1;
+    for (std::size_t k = 0; k + 2 < entries_.size(); ++k) {  // lowering writes the three of a body in a row
+        const Entry& e = entries_[k];
+        const bool rate = e.kind == BY_A || e.kind == BY_V;
+        if (rate && e.col < 6 * spatial_ && e.col % 6 == 3)
+            tangent_entries_.push_back({static_cast<int>(k), e.col / 6});
+    }
     for (const auto& e : entries_)  // coordinates with a mass entry, states with their own rate
         if (e.row == e.col && (e.kind == BY_A || (e.row >= nv + nc && e.kind == PLAIN)))
             nodes.has_mass[nodes.of_unknown[e.row]] = 1;
@@ -175,14 +229,18 @@ void System::each_table(F&& f) const {
     f(InLine{}, inline_);
     f(Translational{}, translational_);
     f(Rotational{}, rotational_springs_);
+    f(Coincident3{}, coincident3_);
+    f(Perpendicular{}, perpendicular_);
+    f(InPlane{}, in_plane_);
 }
 
 Workspace System::workspace() const {
     Workspace w;
-    const int registers =
-        std::max({residual_.size(), derivative_.size(), constraints_.size(), rates_.size(), signals_.size()});
-    w.registers.resize(registers);
+    w.registers.resize(std::max({residual_.size(), derivative_.size(), constraints_.size(), rates_.size(),
+                                 monitor_.size(), conditions_.size(), signals_.size()}));
     w.cs.resize(2 * bodies_);
+    w.rotations.resize(9 * spatial_);
+    w.inverse_tangents.resize(9 * spatial_);
     w.singles.resize(pattern.singles.size());
     w.pairs.resize(pattern.pairs.size());
     w.solve_work.resize(n());
@@ -197,36 +255,115 @@ void System::constants(const double* parameters, double* c, std::vector<double>&
     for (int k = 0; k < n_constants; ++k) c[k] = parameters_.output(registers.data(), k);
 }
 
-void System::angles(const double* q, double* cs) const {
+void System::check_masses(const double* c) const {
+    const auto refuse = [&](int coordinate, const std::string& what) {
+        throw ModelError(labels[coordinate].substr(0, labels[coordinate].rfind(' ')) + ": " + what);
+    };
+    const auto number = [](double x) {
+        std::ostringstream text;
+        text << x;
+        return text.str();
+    };
+    c += body_at_;
+    for (int b = 0; b < bodies_; ++b, c += 2) {
+        if (!(c[0] > 0)) refuse(3 * b, "mass must be positive, found " + number(c[0]));
+        if (!(c[1] > 0)) refuse(3 * b, "inertia must be positive, found " + number(c[1]));
+    }
+    for (int b = 0; b < spatial_; ++b, c += SpatialBody::constants) {
+        if (!(c[0] > 0)) refuse(6 * b, "mass must be positive, found " + number(c[0]));
+        Eigen::Matrix3d J;
+        J << c[1], c[4], c[5], c[4], c[2], c[6], c[5], c[6], c[3];
+        const Eigen::Vector3d principal = Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d>(J).eigenvalues();
+        if (!(principal[0] > 0))
+            refuse(6 * b, "inertia must be positive about every axis, found principal values " + number(principal[0]) +
+                              ", " + number(principal[1]) + ", " + number(principal[2]));
+    }
+}
+
+// ---------------------------------------------------------------- orientations
+
+void System::turn(const double* from, double* q) const {
+    for (int b = 0; b < spatial_; ++b) turned(from + nv + 4 * b, load(q + 6 * b + 3), q + nv + 4 * b);
+}
+
+void System::settle(double* q) const {
+    turn(q, q);
+    settle_turned(q);
+}
+
+void System::settle_turned(double* q) const {
+    for (int b = 0; b < spatial_; ++b) std::fill_n(q + 6 * b + 3, 3, 0.0);
+}
+
+void System::increments(const double* q, double* unknowns) const {
+    for (int b = 0; b < spatial_; ++b) {
+        double T[9], *u = unknowns + 6 * b + 3;
+        inverse_tangent(load(q + 6 * b + 3), T);
+        const Vec d = to_ground(T, load(u));
+        u[0] = d.x, u[1] = d.y, u[2] = d.z;
+    }
+}
+
+Point System::prepared(const Point& point, Workspace& w) const {
+    const double* q = point.at[Q];
     for (int b = 0; b < bodies_; ++b) {
 #ifdef __GLIBC__  // one reduction of the argument for both
-        ::sincos(q[3 * b + 2], cs + 2 * b + 1, cs + 2 * b);
+        ::sincos(q[3 * b + 2], &w.cs[2 * b + 1], &w.cs[2 * b]);
 #else
-        cs[2 * b] = std::cos(q[3 * b + 2]);
-        cs[2 * b + 1] = std::sin(q[3 * b + 2]);
+        w.cs[2 * b] = std::cos(q[3 * b + 2]);
+        w.cs[2 * b + 1] = std::sin(q[3 * b + 2]);
 #endif
+    }
+    for (int b = 0; b < spatial_; ++b) rotation_matrix(q + nv + 4 * b, &w.rotations[9 * b]);
+    Point p = point;
+    p.at[ROTATION] = w.rotations.data();
+    return p;
+}
+
+// ---------------------------------------------------------------- evaluation
+
+void System::planar_bodies(const Point& point, bool derivatives, Evaluation& e) const {
+    const double *c = point.at[CONSTANT], *mass = c + body_at_, gx = c[gravity_at_], gy = c[gravity_at_ + 1];
+    const double* a = point.at[A];
+    for (int b = 0; b < bodies_; ++b, mass += 2) {
+        double* r = e.force + 3 * b;
+        r[0] = mass[0] * (a[3 * b] - gx);
+        r[1] = mass[0] * (a[3 * b + 1] - gy);
+        r[2] = mass[1] * a[3 * b + 2];
+        if (derivatives) {
+            e.single[0] = e.single[1] = e.ca * mass[0];
+            e.single[2] = e.ca * mass[1];
+            e.single += 3;
+        }
     }
 }
 
 template <bool Derivatives>
-void System::evaluate(const Point& point, const Coefficients& z, Workspace& w, double* r) const {
-    const double *c = point.at[CONSTANT], *a = point.at[A];
-    angles(point.at[Q], w.cs.data());
+void System::evaluate(const Point& given, const Coefficients& z, Workspace& w, double* r) const {
+    const Point point = prepared(given, w);
+    const double *c = point.at[CONSTANT], *q = point.at[Q];
     std::fill(r, r + n(), 0.0);
-    Evaluation e{point.at[Q],      point.at[V],   a, point.at[LAMBDA], c, w.cs.data(), r, r + nv, z.ca, z.cv, z.cq,
-                 w.singles.data(), w.pairs.data()};
-
-    const double *mass = c + body_at_, gx = c[gravity_at_], gy = c[gravity_at_ + 1];
-    for (int b = 0; b < bodies_; ++b, mass += 2) {
-        r[3 * b] = mass[0] * (a[3 * b] - gx);
-        r[3 * b + 1] = mass[0] * (a[3 * b + 1] - gy);
-        r[3 * b + 2] = mass[1] * a[3 * b + 2];
-        if constexpr (Derivatives) {
-            e.single[0] = e.single[1] = z.ca * mass[0];
-            e.single[2] = z.ca * mass[1];
-            e.single += 3;
-        }
-    }
+    if constexpr (Derivatives)
+        for (int b = 0; b < spatial_; ++b) inverse_tangent(load(q + 6 * b + 3), &w.inverse_tangents[9 * b]);
+    Evaluation e{q,
+                 point.at[V],
+                 point.at[A],
+                 point.at[LAMBDA],
+                 c,
+                 w.cs.data(),
+                 w.rotations.data(),
+                 w.inverse_tangents.data(),
+                 r,
+                 r + nv,
+                 z.ca,
+                 z.cv,
+                 z.cq,
+                 w.singles.data(),
+                 w.pairs.data()};
+    planar_bodies(point, Derivatives, e);
+    const Vec gravity = load(c + gravity_at_);
+    for (int b = 0; b < spatial_; ++b)
+        SpatialBody::evaluate<Derivatives>(b, c + body_at_ + SpatialBody::constants * b, gravity, e);
     each_table([&](auto kernel, const std::vector<Element>& table) {
         for (const auto& element : table) decltype(kernel)::template evaluate<Derivatives>(element, e);
     });
@@ -237,10 +374,28 @@ void System::evaluate(const Point& point, const Coefficients& z, Workspace& w, d
     const int rows = static_cast<int>(residual_rows_.size());
     for (int k = 0; k < rows; ++k) r[residual_rows_[k]] += tape.output(w.registers.data(), k);
     if constexpr (Derivatives) {
-        const double factor[KINDS] = {z.ca, z.cv, z.cq, z.cx, 1.0};
-        for (std::size_t k = 0; k < entries_.size(); ++k)
-            *e.single++ = factor[entries_[k].kind] * tape.output(w.registers.data(), rows + static_cast<int>(k));
+        double factor[4][KINDS];
+        kind_factors(z, factor);
+        for (std::size_t k = 0; k < entries_.size(); ++k) {
+            const Entry& entry = entries_[k];
+            e.single[k] = factor[entry.line][entry.kind] * tape.output(w.registers.data(), rows + static_cast<int>(k));
+        }
+        for (const auto& [entry, body] : tangent_entries_) {
+            const Vec d = to_body(&w.inverse_tangents[9 * body], load(e.single + entry));
+            e.single[entry] = d.x, e.single[entry + 1] = d.y, e.single[entry + 2] = d.z;
+        }
     }
+}
+
+// How much a derivative counts in a constraint row of level 0, 1, 2, and (last) in any other row.
+void System::kind_factors(const Coefficients& z, double (&factor)[4][KINDS]) {
+    const double plain[KINDS] = {z.ca, z.cv, z.cq, z.cx, 1.0}, own[4] = {z.cq, z.cv, z.ca, 1.0};
+    constexpr int natural[4] = {BY_Q, BY_V, BY_A, PLAIN};
+    for (int line = 0; line < 4; ++line)
+        for (int kind = 0; kind < KINDS; ++kind) {
+            const double ratio = own[line] != 0 ? plain[kind] / own[line] : 0;
+            factor[line][kind] = kind == natural[line] || kind == PLAIN ? 1.0 : ratio;
+        }
 }
 
 void System::residual(const Point& point, Workspace& w, double* r) const { evaluate<false>(point, {1, 0, 0, 0}, w, r); }
@@ -249,35 +404,58 @@ void System::residual_and_derivative(const Point& point, const Coefficients& z, 
     evaluate<true>(point, z, w, r);
 }
 
-void System::constraints(const Point& point, Workspace& w, double* phi) const {
-    const double *q = point.at[Q], *c = point.at[CONSTANT];
-    angles(q, w.cs.data());
+void System::constraints(const Point& given, Workspace& w, double* phi) const {
+    const Point point = prepared(given, w);
+    const double *q = point.at[Q], *c = point.at[CONSTANT], *cs = w.cs.data(), *R = w.rotations.data();
     std::fill(phi, phi + nc, 0.0);
-    for (const auto& e : coincident_) Coincident::value(e, q, w.cs.data(), c, phi);
-    for (const auto& e : angle_) Angle::value(e, q, w.cs.data(), c, phi);
-    for (const auto& e : inline_) InLine::value(e, q, w.cs.data(), c, phi);
+    for (const auto& e : coincident_) Coincident::value(e, q, cs, c, phi);
+    for (const auto& e : angle_) Angle::value(e, q, cs, c, phi);
+    for (const auto& e : inline_) InLine::value(e, q, cs, c, phi);
+    for (const auto& e : coincident3_) Coincident3::value(e, q, R, c, phi);
+    for (const auto& e : perpendicular_) Perpendicular::value(e, q, R, c, phi);
+    for (const auto& e : in_plane_) InPlane::value(e, q, R, c, phi);
     constraints_.run(point, w.registers.data());
     for (std::size_t k = 0; k < constraint_rows_.size(); ++k)
         phi[constraint_rows_[k]] = constraints_.output(w.registers.data(), static_cast<int>(k));
 }
 
-void System::rates(const Point& point, Workspace& w, double* velocity, double* gamma) const {
-    angles(point.at[Q], w.cs.data());
+void System::rates(const Point& given, Workspace& w, double* velocity, double* gamma) const {
+    const Point point = prepared(given, w);
     std::fill(velocity, velocity + nc, 0.0);
     std::fill(gamma, gamma + nc, 0.0);
-    Rates z{point.at[Q], point.at[V], point.at[CONSTANT], w.cs.data(), velocity, gamma};
+    Rates z{point.at[Q], point.at[V], point.at[CONSTANT], w.cs.data(), w.rotations.data(), velocity, gamma};
     for (const auto& e : coincident_) Coincident::rates(e, z);
     for (const auto& e : angle_) Angle::rates(e, z);
     for (const auto& e : inline_) InLine::rates(e, z);
+    for (const auto& e : coincident3_) Coincident3::rates(e, z);
+    for (const auto& e : perpendicular_) Perpendicular::rates(e, z);
+    for (const auto& e : in_plane_) InPlane::rates(e, z);
     rates_.run(point, w.registers.data());
-    const int rows = static_cast<int>(constraint_rows_.size());
+    const int rows = static_cast<int>(rate_rows_.size());
     for (int k = 0; k < rows; ++k) {
-        velocity[constraint_rows_[k]] = rates_.output(w.registers.data(), k);
-        gamma[constraint_rows_[k]] = rates_.output(w.registers.data(), rows + k);
+        velocity[rate_rows_[k]] = rates_.output(w.registers.data(), k);
+        gamma[rate_rows_[k]] = rates_.output(w.registers.data(), rows + k);
     }
 }
 
-void System::signals(const Point& point, Workspace& w, double* out) const {
+void System::monitor(const Point& given, Workspace& w, double* out) const {
+    if (turns + sides == 0) return;
+    monitor_.run(prepared(given, w), w.registers.data());
+    for (int k = 0; k < turns + sides; ++k) out[k] = monitor_.output(w.registers.data(), k);
+}
+
+void System::initial_conditions(const Point& given, Workspace& w, double* values,
+                                std::vector<double>& derivatives) const {
+    conditions_.run(prepared(given, w), w.registers.data());
+    const int count = static_cast<int>(conditions.size());
+    for (int k = 0; k < count; ++k) values[k] = conditions_.output(w.registers.data(), k);
+    derivatives.resize(condition_entries.size());
+    for (std::size_t k = 0; k < derivatives.size(); ++k)
+        derivatives[k] = conditions_.output(w.registers.data(), count + static_cast<int>(k));
+}
+
+void System::signals(const Point& given, Workspace& w, double* out) const {
+    const Point point = prepared(given, w);
     signals_.run(point, w.registers.data());
     for (std::size_t k = 0; k < addresses_.size(); ++k) {
         const auto [space, index] = addresses_[k];

@@ -7,9 +7,14 @@
 //   r = [ Phi                  ]     derivative =   [ G                      0     0  ]
 //       [ Xdot - f             ]                    [ ..                     ..    .. ]
 //
-// ca, cv, cq, cx say how a, v, q and X follow the unknowns (a, lambda, Xdot) of the running scheme; the constraint rows
-// are divided by cq, so that they hold G itself ([Negrut05] eq. 12 has cq = beta h^2, cv = gamma h; index 1 has 1, 0,
-// 0).
+// ca, cv, cq, cx say how a, v, q and X follow the unknowns (a, lambda, Xdot) of the running scheme. Constraint rows
+// stand at the level of positions, velocities or accelerations; they are divided by cq, cv or ca, so that each holds
+// its G itself ([Negrut05] eq. 12 has cq = beta h^2, cv = gamma h; index 1 has 1, 0, 0).
+//
+// A spatial body has six velocities and six coordinates; the last three of these are the rotation theta made since the
+// last accepted step (zero between steps), which turns the quaternion kept behind the coordinates: q[nv + 4b ..]. Its
+// unknown is the rotation after theta, so that G and the derivatives by q need no T(theta); `increments` takes a
+// solution back to the change of theta (T7.8).
 #pragma once
 #include <string>
 #include <vector>
@@ -17,6 +22,7 @@
 #include "blob.hpp"
 #include "elements.hpp"
 #include "linear.hpp"
+#include "spatial.hpp"
 #include "tape.hpp"
 
 namespace mbd {
@@ -28,7 +34,7 @@ struct Coefficients {
 
 // Numbers that one thread needs to evaluate a System; sized once.
 struct Workspace {
-    std::vector<double> registers, cs, singles, pairs, factor, solve_work;
+    std::vector<double> registers, cs, rotations, inverse_tangents, singles, pairs, factor, solve_work;
 };
 
 class System {
@@ -37,13 +43,15 @@ public:
 
     std::uint32_t identity = 0;  // checksum of the blob: states of one model fit no other
     int nv = 0, nc = 0, nx = 0, nu = 0, np = 0, n_constants = 0;
+    int turns = 0;  // angles that count turns
+    int sides = 0;  // values that must be positive at the start
     int n() const { return nv + nc + nx; }
-    int bodies() const { return bodies_; }
-    int body_constants() const { return body_at_; }  // mass and inertia of every body
+    int nq() const { return nv + 4 * spatial_; }
+    void check_masses(const double* c) const;  // throws ModelError where a body's mass or inertia is impossible
 
     // ---- what an Instance fills in
     std::vector<double> parameter_defaults;
-    int start_at = 0;   // constants q0[nv] v0[nv] x0[nx] u0[nu]
+    int start_at = 0;   // constants q0[nq] v0[nv] x0[nx] u0[nu] turns0[turns]
     int length_at = 0;  // constant: length scale of the model, m
     void constants(const double* parameters, double* c, std::vector<double>& registers) const;
 
@@ -54,11 +62,34 @@ public:
     void constraints(const Point& point, Workspace& w, double* phi) const;
     // velocity = G v + Phi_t and gamma, where G a = gamma on the acceleration level
     void rates(const Point& point, Workspace& w, double* velocity, double* gamma) const;
+    // angles with their turns, then what must be positive at the start
+    void monitor(const Point& point, Workspace& w, double* out) const;
+    void initial_conditions(const Point& point, Workspace& w, double* values, std::vector<double>& derivatives) const;
     void signals(const Point& point, Workspace& w, double* out) const;
     int signal_count() const { return static_cast<int>(addresses_.size()); }
 
+    // ---- orientations
+    // q's quaternions := those of `from`, turned by the thetas of q
+    void turn(const double* from, double* q) const;
+    // turns q's own quaternions; theta = 0 again
+    void settle(double* q) const;
+    // theta = 0 again where turn() has been applied
+    void settle_turned(double* q) const;
+    // rotations after theta -> changes of theta
+    void increments(const double* q, double* unknowns) const;
+    int spatial_bodies() const { return spatial_; }
+
     // ---- structure
     Pattern pattern;
+    std::vector<char> level;  // of every constraint row: 0 position, 1 velocity, 2 acceleration
+    // conditions that joints' start values put on the start: label, row or velocity, must hold or is a guess
+    struct Condition {
+        std::string label;
+        bool velocity, required, rotational;
+    };
+    std::vector<Condition> conditions;
+    std::vector<Pattern::Place> condition_entries;  // condition, coordinate
+    std::vector<char> held;                         // coordinates that assembly may not move
     Nodes nodes;
     const Elimination& elimination(Order order) const { return order == Order::eager ? eager_ : patient_; }
     // The order with fewer operations; patient where they are equal, because its pivots depend less on each other.
@@ -74,20 +105,26 @@ public:
     std::vector<char> rotational;
     std::vector<std::string> labels;
     std::vector<std::string> constant_names;  // what an error calls them
+    std::vector<std::string> side_labels;
 
 private:
     struct Entry {
-        int row, col, kind;
+        int row, col, kind, line;  // line: the level of a constraint row, else 3
     };
     enum Kind { BY_A, BY_V, BY_Q, BY_X, PLAIN, KINDS };
 
-    int bodies_ = 0, body_at_ = 0, gravity_at_ = 0;
+    int bodies_ = 0, spatial_ = 0, body_at_ = 0, gravity_at_ = 0;
     bool linear_ = true;
     double refactor_cost_ = 1;
-    std::vector<Element> coincident_, angle_, inline_, translational_, rotational_springs_;
-    Tape parameters_, residual_, derivative_, constraints_, rates_, signals_;
-    std::vector<std::int32_t> residual_rows_, constraint_rows_;
+    std::vector<Element> coincident_, angle_, inline_, translational_, rotational_springs_;  // planar
+    std::vector<Element> coincident3_, perpendicular_, in_plane_;                            // spatial
+    Tape parameters_, residual_, derivative_, constraints_, rates_, monitor_, conditions_, signals_;
+    std::vector<std::int32_t> residual_rows_, constraint_rows_, rate_rows_;
     std::vector<Entry> entries_;
+    struct Triple {
+        int entry, body;
+    };
+    std::vector<Triple> tangent_entries_;  // three entries by the rates of a body's rotation
     std::vector<std::pair<int, int>> addresses_;
     Elimination eager_, patient_;
 
@@ -95,11 +132,15 @@ private:
     void each_table(F&& f) const;
     template <bool Derivatives>
     void evaluate(const Point& point, const Coefficients& z, Workspace& w, double* r) const;
-    void angles(const double* q, double* cs) const;
+    // fills the workspace's angles and rotations; the point with the rotations in it
+    Point prepared(const Point& point, Workspace& w) const;
+    static void kind_factors(const Coefficients& z, double (&factor)[4][KINDS]);
+    void planar_bodies(const Point& point, bool derivatives, Evaluation& e) const;
     void read_counts(const Blob& blob);
     void read_elements(const Blob& blob);
     void read_programs(const Blob& blob);
     void read_names(const Blob& blob);
+    void read_conditions(const Blob& blob);
     void build_pattern();
 };
 

@@ -13,7 +13,23 @@
 namespace mbd {
 
 // Where a LOAD reads and where a signal lies. The order is shared with mbdfmu/lowering.py.
-enum Space : int { TIME, INPUT, INPUT_RATE, PARAMETER, Q, V, A, LAMBDA, X, XDOT, CONSTANT, COMPUTED, SPACES };
+enum Space : int {
+    TIME,
+    INPUT,
+    INPUT_RATE,
+    PARAMETER,
+    Q,
+    V,
+    A,
+    LAMBDA,
+    X,
+    XDOT,
+    CONSTANT,
+    ROTATION,
+    TURN,
+    COMPUTED,
+    SPACES
+};
 using Spaces = std::array<int, SPACES>;  // how many numbers each space holds
 
 // One evaluation point: where the numbers of each space are.

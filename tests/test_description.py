@@ -15,6 +15,7 @@ import pytest
 from mbdfmu.description import (
     RESERVED,
     Body,
+    Box,
     Constraint,
     Coordinate,
     Description,
@@ -22,14 +23,18 @@ from mbdfmu.description import (
     Experiment,
     Force,
     In,
+    Initial,
     Input,
     Joint,
     Marker,
     Motion,
     NonNegative,
+    Orientation,
     Output,
     Parameter,
     Positive,
+    Rod,
+    Sphere,
     Value,
     schema,
 )
@@ -209,6 +214,51 @@ def test_fields_tell_their_units():
     assert Body.units()["inertia"] == "kg.m2"
 
 
+SPATIAL = """{"format_version": 1, "name": "spatial", "dimensions": 3, "gravity": [0, 0, -9.81],
+ "parameters": {"m": {"value": 2}},
+ "markers": {"tip": {"body": "a", "at": [0, 0, "m"], "orientation": {"x": [1, 0, 0], "y": [0, 0, 1]}}},
+ "bodies": {"a": {"mass": 1, "inertia": [1, 2, 3, 0, 0, "m"], "center": [0, 0, "m"], "position": [1, 2, 3],
+                  "orientation": {"axis": [0, 0, 1], "angle": "30*deg"}, "velocity": [0, 0, 1], "omega": [1, 0, 0],
+                  "held": true},
+            "b": {"shapes": [{"type": "box", "size": [1, 2, "m"], "density": 1000, "at": [0, 0, 1], "color": "#FF8000"},
+                             {"type": "rod", "from": [0, 0, 0], "to": [1, 0, 0], "mass": 2},
+                             {"type": "sphere", "radius": 1, "orientation": {"angles": [1, 2, 3], "sequence": "rpy"}},
+                             {"type": "cylinder", "radius": 0.1, "length": 1, "mass": 1}]}},
+ "joints": {"hinge": {"type": "dummy_slider", "i": "tip", "j": {"body": "b"}, "axis": [0, 0, 1],
+                      "start": {"angle": 0.3, "angle_rate": {"value": "m", "priority": "guess"}}}},
+ "motions": {"drive": {"of": "hinge.angle_rate", "value": "2", "level": "velocity"}}}"""
+
+
+def test_a_spatial_file_gives_the_elements_it_names():
+    model = Description.from_json(SPATIAL)
+    a, b, hinge = model.bodies["a"], model.bodies["b"], model.joints["hinge"]
+    assert model.dimensions == 3 and model.gravity == (0, 0, -9.81) and model.motions["drive"].level == "velocity"
+    assert a.inertia == (1, 2, 3, 0, 0, "m") and a.center == (0, 0, "m") and a.omega == (1, 0, 0) and a.held
+    assert a.orientation == Orientation(axis=(0, 0, 1), angle="30*deg") and a.weighed and not b.weighed
+    assert b.shapes[0] == Box(size=(1, 2, "m"), density=1000, at=(0, 0, 1), color="#ff8000")
+    assert (
+        b.shapes[1]
+        == Rod(start=(0, 0, 0), end=(1, 0, 0), mass=2)
+        == Rod(**{"from": [0, 0, 0], "to": [1, 0, 0]}, mass=2)
+    )
+    assert [shape.type_name for shape in b.shapes] == ["box", "rod", "sphere", "cylinder"]
+    assert [shape.weighs for shape in b.shapes] == [True, True, False, True]
+    assert hinge.start == {"angle": Initial(value=0.3), "angle_rate": Initial(value="m", priority="guess")}
+    again = Description.from_json(model.to_json())
+    assert again == model and again.to_json() == model.to_json()
+    assert '"start": {"angle": 0.3, "angle_rate": {"value": "m", "priority": "guess"}}' in model.to_json()
+
+
+def test_defaults_fit_models_of_both_kinds():
+    spatial, planar = Description.from_json(SPATIAL), Description.from_json(QUARTER)
+    b = spatial.bodies["b"]
+    for value in (b.position, b.velocity, b.center, b.omega, None, b.shapes[2].at):
+        assert spatial.point(value) == (0, 0, 0)
+    assert spatial.point(spatial.bodies["a"].position) == (1, 2, 3)
+    assert planar.point(planar.gravity) == (0, -9.81) and planar.point(Marker(body="car").at) == (0, 0)
+    assert planar.point((1.0, 0.0, 0.0)) == (1, 0)  # a joint's axis by default
+
+
 # What is refused ------------------------------------------------------------------------------------------------------
 
 
@@ -227,7 +277,7 @@ def put(path, value):
 
 def drop(path):
     def damage(data):
-        *parents, last = path.split("/")
+        *parents, last = [int(part) if part.isdigit() else part for part in path.split("/")]
         for part in parents:
             data = data[part]
         del data[last]
@@ -248,8 +298,8 @@ REFUSED = [
     (put("name", 3), "name: must be a name in quotes, found 3"),
     (put("text", ["a"]), "text: must be text in quotes, found ['a']"),
     (put("text", "a\ud800"), "text: has a character that cannot be stored: '\\ud800'; remove it"),
-    (put("gravity", 9.81), "gravity: must be a pair [x, y], found 9.81"),
-    (put("gravity", [0, 0, 9.81]), "gravity: must be a pair [x, y], found [0, 0, 9.81]"),
+    (put("gravity", 9.81), "gravity: must be a list [x, y], or [x, y, z] in a spatial model, found 9.81"),
+    (put("gravity", [0, 0, 9.81]), "gravity: must be [x, y] in a planar model, found [0, 0, 9.81]; a spatial"),
     (put("gravity/1", None), "gravity[1]: must be a number or an expression in quotes, found null"),
     (put("length", 0), "length: must be positive, found 0.0"),
     (put("velocity_terms", "derive"), "velocity_terms: must be 'derived' or 'given', found 'derive'"),
@@ -296,7 +346,7 @@ REFUSED = [
     (drop("joints/axle/i"), "joints.axle.i: is missing and has no default; give it"),
     (put("joints/axle/i", 4), "joints.axle.i: must be the name of a marker or a marker {...}, found 4"),
     (put("joints/axle/j/agle", 4), "joints.axle.j: unknown entry 'agle'; did you mean 'angle'?; known: text,"),
-    (put("joints/axle/j/at", "x"), "joints.axle.j.at: must be a pair [x, y], found 'x'"),
+    (put("joints/axle/j/at", "x"), "joints.axle.j.at: must be a list [x, y], or [x, y, z] in a spatial model"),
     (put("joints/axle/\ud800", "x"), "has a key that is no printable text; rename it"),
     # names
     (put("bodies/2nd", {"mass": 1, "inertia": 1, "free": True}), "bodies.'2nd': must be a name of letters"),
@@ -402,6 +452,73 @@ def test_all_errors_come_at_once():
     )  # fmt: skip
 
 
+SPATIAL_REFUSED = [
+    (put("dimensions", 4), "dimensions: must be 2 or 3, found 4"),
+    (put("gravity", [0, 1]), "gravity: must be [x, y, z] in a spatial model, found [0, 1]"),
+    (put("markers/tip/at", [0, 1]), "markers.tip.at: must be [x, y, z] in a spatial model, found [0, 1]"),
+    (put("joints/hinge/j/at", [0, 1]), "joints.hinge.j.at: must be [x, y, z] in a spatial model, found [0, 1]"),
+    (put("joints/hinge/j/angle", 1), "joints.hinge.j.angle: belongs to planar models; spatial models have"),
+    (put("joints/hinge/axis", [0, 1]), "joints.hinge.axis: must be [x, y, z] in a spatial model, found [0, 1]"),
+    (put("joints/hinge/axis", [0, 0, 0]), "joints.hinge.axis: must not be [0, 0, 0]; a direction needs a length, as"),
+    (put("joints/hinge/start/angle", None), "joints.hinge.start.angle: must be an object {...}, found null"),
+    (put("joints/hinge/start/angle_rate/priority", "high"), "must be 'required' or 'guess', found 'high'"),
+    (put("motions/drive/level", "jerk"), "must be 'position', 'velocity' or 'acceleration', found 'jerk'"),
+    (put("bodies/a/angle", 1), 'bodies.a.angle: belongs to planar models; spatial models have "orientation"'),
+    (put("bodies/a/inertia", 1), "bodies.a.inertia: must be a list [Jxx, Jyy, Jzz] in a spatial model, found 1"),
+    (put("bodies/a/inertia", [1, 2]), "bodies.a.inertia: must be [Jxx, Jyy, Jzz] or [Jxx, Jyy, Jzz, Jxy, Jxz, Jyz]"),
+    (put("bodies/a/inertia/1", -1), "bodies.a.inertia: moments of inertia must be zero or positive, found -1.0 at [1]"),
+    (put("bodies/a/inertia/4", "2*("), "bodies.a.inertia[4]: "),
+    (put("bodies/a/omega", 1), "bodies.a.omega: must be a list [x, y, z] in a spatial model, found 1"),
+    (drop("bodies/a/mass"), "bodies.a.mass: is missing and has no default; give it"),
+    (put("bodies/b/mass", 1), "bodies.b.shapes[0]: has a mass although the body gives its own; leave out one of them"),
+    (put("bodies/b/center", [1, 0, 0]), "bodies.b.center: follows from the shapes; leave it out"),
+    (put("bodies/b/shapes/0/type", "bix"), "bodies.b.shapes[0].type: unknown shape type 'bix'; did you mean 'box'?"),
+    (put("bodies/b/shapes/0/mass", 1), "bodies.b.shapes[0]: has both mass and density; leave out one of them"),
+    (put("bodies/b/shapes/0/size", [1, 2, 0]), "bodies.b.shapes[0].size[2]: must be positive, found 0.0"),
+    (put("bodies/b/shapes/0/color", "red"), "bodies.b.shapes[0].color: must be a colour as \"#rrggbb\", found 'red'"),
+    (put("bodies/b/shapes/1/density", 1), "bodies.b.shapes[1]: has both mass and density; leave out one of them"),
+    (put("bodies/b/shapes/1", {"type": "rod", "from": [0, 0, 0], "to": [1, 0, 0], "density": 1}),
+     "bodies.b.shapes[1]: has a density but no radius; give the radius, or the mass in place of the density"),
+    (put("bodies/b/shapes/1/to", [0, 0, 0]), "bodies.b.shapes[1]: must not end where it begins; a rod needs a length"),
+    (put("bodies/b/shapes/1/to", [1, 0]), "bodies.b.shapes[1].to: must be [x, y, z] in a spatial model, found [1, 0]"),
+    (drop("bodies/b/shapes/1/from"), "bodies.b.shapes[1].from: is missing and has no default; give it"),
+    (put("bodies/b/shapes/2/orientation/sequence", "321"), "must be '313' or 'rpy', found '321'"),
+    (put("bodies/a/orientation/x", [1, 0, 0]), "must be given in one form, found angle, axis, x; allowed are"),
+    (put("bodies/a/orientation", {}), "bodies.a.orientation: must be given in one form, found nothing; allowed are"),
+    (put("bodies/a/orientation", {"quaternion": [0, 0, 0, 0]}), "quaternion must not be [0, 0, 0, 0]; no turn is [1,"),
+    (put("bodies/a/orientation/axis", [0, 0, 0]), "bodies.a.orientation.axis: must not be [0, 0, 0]; a direction"),
+    (put("markers/tip/orientation/y", [2, 0, 0]), "markers.tip.orientation: x and y must not be parallel, found [1.0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("damage", "expected"), SPATIAL_REFUSED, ids=[d.__name__ for d, _ in SPATIAL_REFUSED])
+def test_one_damage_to_a_spatial_file_gives_one_line_that_names_it(damage, expected):
+    data = json.loads(SPATIAL)
+    damage(data)
+    (problem,) = problems_of(json.dumps(data))
+    assert expected in problem
+
+
+def test_a_planar_model_has_nothing_spatial():
+    data = json.loads(SPATIAL)
+    del data["dimensions"], data["joints"], data["motions"]
+    found = problems_of(json.dumps(data))
+    places = ["gravity", "markers.tip.at", "markers.tip.orientation", "bodies.a.inertia", "bodies.a.center"]
+    places += [f"bodies.a.{name}" for name in ("position", "orientation", "velocity", "omega")]
+    places += ["bodies.b.shapes[0].at", "bodies.b.shapes[1].from", "bodies.b.shapes[1].to",
+               "bodies.b.shapes[2].orientation", "bodies.b"]  # fmt: skip
+    assert [problem.split(": ")[0] for problem in found[: len(places)]] == places
+    assert all(problem.endswith('; a spatial model says "dimensions": 3') for problem in found[: len(places)])
+
+
+def test_shapes_of_planar_bodies_are_drawn_only():
+    shapes = [Sphere(radius=1)]
+    assert Description(format_version=1, name="p", bodies={"b": Body(mass=1, inertia=1, free=True, shapes=shapes)})
+    heavy = {"b": Body(free=True, shapes=[Sphere(radius=1, mass=2)])}
+    with pytest.raises(ModelError, match=r"bodies\.b: a planar body gives its mass and inertia itself"):
+        Description(format_version=1, name="p", bodies=heavy)
+
+
 def test_a_broken_entry_causes_no_second_finding():
     assert len(problems_of(damaged(put("markers/hub", None)))) == 1  # "hub" still exists for the joint
     assert len(problems_of(damaged(drop("joints/guide/type")))) == 1
@@ -440,7 +557,7 @@ def test_elements_built_in_python_are_refused_as_model_errors():
     with pytest.raises(ModelError) as caught:
         DummySpring(i=Marker(body="a"), j={"body": "b", "at": [0]}, free_length=-1, stifness=3)
     assert caught.value.problems == [
-        "DummySpring.j.at: must be a pair [x, y], found [0]",
+        "DummySpring.j.at: must be a list [x, y], or [x, y, z] in a spatial model, found [0]",
         "DummySpring.stiffness: is missing and has no default; give it",
         "DummySpring.free_length: must be positive, found -1.0",
         "DummySpring: unknown entry 'stifness'; did you mean 'stiffness'?; "
@@ -513,7 +630,7 @@ def entries_of(data) -> list[tuple]:
 def test_a_damaged_file_gives_a_model_error_or_a_description(damage, block):
     refused = 0
     for seed in range(100 * block, 100 * block + 100):  # 1,000 files in all
-        content = damage(random.Random(seed), QUARTER)
+        content = damage(random.Random(seed), (QUARTER, SPATIAL)[seed % 2])
         try:
             model = Description.from_json(content, "damaged.json")
         except ModelError as error:
@@ -608,7 +725,7 @@ def test_the_schema_lists_every_entry_and_every_registered_element():
     assert set(document["properties"]) == set(Description.model_fields)
     assert document["required"] == ["format_version", "name"] and document["additionalProperties"] is False
     for family, member, fields in (
-        ("Joint", DummySlider, {"type", "text", "i", "j", "axis"}),
+        ("Joint", DummySlider, {"type", "text", "i", "j", "start", "axis"}),
         ("Force", DummySpring, {"type", "text", "i", "j", "stiffness", "damping", "free_length"}),
     ):
         entry = definitions[member.__name__]
@@ -622,6 +739,7 @@ def test_the_schema_lists_every_entry_and_every_registered_element():
 def test_the_schema_accepts_what_the_reader_accepts():
     jsonschema = pytest.importorskip("jsonschema")
     jsonschema.validate(json.loads(QUARTER), schema())
+    jsonschema.validate(json.loads(SPATIAL), schema())
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(json.loads(damaged(put("bodies/car/mass", 0))), schema())
 

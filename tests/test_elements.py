@@ -18,7 +18,7 @@ from reference.models import EARTH, link, model, on
 
 from mbdfmu.analyses import CompiledModel, Settings
 from mbdfmu.analyses.native import _solver
-from mbdfmu.description import Description, Force, Joint
+from mbdfmu.description import Description, Force, Joint, Only
 from mbdfmu.lowering import lower
 
 Vector = NDArray[np.float64]
@@ -28,12 +28,13 @@ BY_DIFFERENCES = 1e-7  # five points at a distance of 1e-3 leave about 1e-11
 STEP = 1e-3
 T = 0.37  # any time
 
-JOINTS = list(Joint.members())
+JOINTS = [name for name, joint in Joint.members().items() if joint.freedoms.planar is not None]
 FORCES = list(Force.members())
 ENDS = {"body-body": ("one", "two"), "ground-body": ("ground", "two"), "body-ground": ("one", "ground")}
 STYLES = ("numbers", "parameters", "moving")
 
-ALL = [("joints", k) for k in JOINTS] + [("forces", k) for k in FORCES]
+VARIANTS = {"translational along an axis": ("translational", {"axis": [0.6, 0.7]})}  # fields that change the law
+ALL = [("joints", k) for k in JOINTS] + [("forces", k) for k in [*FORCES, *VARIANTS]]
 KNOWN_BY_HAND = [("joints", k) for k in planar.JOINTS] + [("forces", k) for k in planar.FORCES]
 
 member_of_both = pytest.mark.parametrize("family, kind", ALL)
@@ -48,7 +49,8 @@ def sampled(member: type, rng: np.random.Generator) -> dict[str, Any]:
     """A value for every field of a member's own that takes a number or a pair of them."""
     fields = {}
     for name, info in member.model_fields.items():
-        if name in ("i", "j", "text"):
+        spatial_only = any(isinstance(mark, Only) for mark in info.metadata)
+        if name in ("i", "j", "start", "text") or spatial_only or info.default is None:
             continue
         accepts = TypeAdapter(Annotated[info.annotation, *info.metadata])
         for candidate in (float(rng.uniform(0.5, 1.5)), [float(x) for x in rng.uniform(0.3, 1.0, 2)]):
@@ -79,9 +81,10 @@ def as_parameters(data: Any, parameters: dict[str, Any]) -> Any:
 def element_model(family: str, kind: str, ends: str, style: str) -> Description:
     """Two free bodies and one element."""
     rng = np.random.default_rng([ord(c) for c in family + kind + ends])
+    kind, extra = VARIANTS.get(kind, (kind, {}))
     member = (Joint if family == "joints" else Force).named(kind)
     i, j = (on(body, *(float(x) for x in rng.uniform(-1, 1, 3))) for body in ENDS[ends])
-    element = link(kind, i, j, **sampled(member, rng))
+    element = link(kind, i, j, **sampled(member, rng), **extra)
     parameters: dict[str, Any] = {}
     if style == "parameters":
         element = as_parameters(element, parameters)

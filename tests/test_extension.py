@@ -16,21 +16,19 @@ import mbdfmu.joints
 from mbdfmu.description import Force, Joint
 
 JOINT = '''
-from mbdfmu.frames import Primitive, Row, relative_angle
-from mbdfmu.joints import PlanarJoint
+from mbdfmu.frames import Primitive, Recipe, Row
+from mbdfmu.joints import Freedoms, JointElement
+from mbdfmu.planar import relative_angle
 
-class Circle(PlanarJoint, name="circle"):
+class Circle(JointElement, name="circle"):
     """Pin on a circle: the origin of j keeps the distance 1 m from i, written as a square."""
 
-    freedoms = 2
+    freedoms = Freedoms(planar=2)
 
-    def primitives(self, i, j, resolve):
+    def planar(self, i, j, resolve):
         dx, dy = j.x - i.x, j.y - i.y
         row = Row(direction="radius", value=0.5 * (dx * dx + dy * dy - 1), unit="m", reaction="pull")
-        return (Primitive(rows=(row,)),)
-
-    def free(self, i, j, resolve):
-        return {"angle": relative_angle(i, j)}
+        return Recipe(primitives=(Primitive(rows=(row,)),), free={"angle": relative_angle(i, j)})
 '''
 FORCE = '''
 from mbdfmu.forces import ForceElement
@@ -41,11 +39,11 @@ class Hardening(ForceElement, name="hardening"):
 
     stiffness: float = 1.0  # N/m3
 
-    def measure(self, i, j):
+    def measure(self, i, j, resolve):
         return distance(i, j)
 
-    def load(self, i, j, resolve, rate):
-        stretch, c = self.measure(i, j).value - 1, resolve(self.stiffness)
+    def load(self, measure, i, j, resolve):
+        stretch, c = measure.value - 1, resolve(self.stiffness)
         return Load(spring=-c * stretch**3, actuator=0 * stretch, energy=0.25 * c * stretch**4)
 '''
 

@@ -70,16 +70,68 @@ def test_impossible_assembly_names_the_worst_joint() -> None:
         ("twin", Revolute(i=GROUND, j={"body": "left", "at": (-0.5, 0)}), "[xy]"),
     ],
 )
-def test_redundant_constraints_are_refused_naming_joint_and_direction(
+def test_redundant_constraints_are_named_and_left_out_of_the_motion(
     name: str, extra: mbd.Model, direction: str
 ) -> None:
     model = four_bar()
     model.add(name, extra)
-    with pytest.raises(
-        mbd.ModelError, match=rf"redundant constraints: .*joint '\w+' \({direction}\).* repeats"
-    ) as caught:
-        model.start()
-    assert re.search(f"joint '({name}|foot)'", str(caught.value))
+    simulation = model.start(start={"left.omega": 1.0})
+    found = simulation.redundancies
+    assert all(re.match(rf"joint '{name}' \({direction}\)", row.label) for row in found)
+    assert found[0].repeats and set(found[0].repeats) <= set(model.compile().constraint_labels)
+    alone = four_bar().start(start={"left.omega": 1.0})
+    for sim in (simulation, alone):
+        sim.advance(0.5)
+    assert simulation["left.phi"] == pytest.approx(alone["left.phi"], abs=1e-6)
+
+
+def test_reactions_of_redundant_joints_are_the_smallest() -> None:
+    model = four_bar()
+    model.add("twin", Revolute(i=GROUND, j={"body": "left", "at": (-0.5, 0)}))
+    simulation, alone = model.start(start={"left.omega": 1.0}), four_bar().start(start={"left.omega": 1.0})
+    for axis in "xy":  # two equal hinges share the load alike
+        assert simulation[f"foot.reaction.{axis}"] == pytest.approx(alone[f"foot.reaction.{axis}"] / 2, abs=1e-9)
+        assert simulation[f"twin.reaction.{axis}"] == pytest.approx(alone[f"foot.reaction.{axis}"] / 2, abs=1e-9)
+
+
+@pytest.mark.parametrize("settings", [{}, {"step": 1e-3}])
+def test_motion_goes_on_from_a_singular_start(settings: dict) -> None:
+    """A parallelogram that starts stretched: one row repeats others there, and nowhere else."""
+    model = mbd.Model("flat", gravity=(0, -9.81))
+    for name, x in (("left", 0.5), ("right", 1.5)):
+        model.add(name, mbd.Body(mass=1, inertia=0.1, position=(x, 0), velocity=(0, 1.5), omega=3))
+    model.add("top", mbd.Body(mass=1, inertia=0.1, position=(1.5, 0), velocity=(0, 3)))
+    model.add("foot", Revolute(i=GROUND, j={"body": "left", "at": (-0.5, 0)}))
+    model.add("corner", Revolute(i={"body": "left", "at": (0.5, 0)}, j={"body": "top", "at": (-0.5, 0)}))
+    model.add("other_corner", Revolute(i={"body": "top", "at": (0.5, 0)}, j={"body": "right", "at": (0.5, 0)}))
+    model.add("other_foot", Revolute(i={"body": "right", "at": (-0.5, 0)}, j={"body": "ground", "at": (1, 0)}))
+    simulation = model.start(**settings)
+    assert len(simulation.redundancies) == 1
+    simulation.advance(1.0)
+    assert simulation.redundancies == []
+    assert simulation["right.phi"] == pytest.approx(simulation["left.phi"], abs=1e-9)
+    assert simulation["left.phi"] == pytest.approx(-2.231, abs=1e-3)
+    assert simulation["top.phi"] == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("settings", [{}, {"step": 1e-3}])
+def test_dead_point_is_named(settings: dict) -> None:
+    """A slider pulled farther than crank and rod reach."""
+    model = mbd.Model("toggle")
+    start, rod = np.radians(60), 2.0
+    low = np.arcsin(np.sin(start) / rod)
+    reach = np.cos(start) + rod * np.cos(low)
+    model.add("crank", mbd.Body(mass=1, inertia=0.1, position=(np.cos(start) / 2, np.sin(start) / 2), angle=start))
+    place = (np.cos(start) + np.cos(low), np.sin(start) - np.sin(low))
+    model.add("rod", mbd.Body(mass=1, inertia=0.1, position=place, angle=-low))
+    model.add("slider", mbd.Body(mass=1, inertia=0.1, position=(reach, 0)))
+    model.add("foot", Revolute(i=GROUND, j={"body": "crank", "at": (-0.5, 0)}))
+    model.add("knee", Revolute(i={"body": "crank", "at": (0.5, 0)}, j={"body": "rod", "at": (-1, 0)}))
+    model.add("pin", Revolute(i={"body": "rod", "at": (1, 0)}, j={"body": "slider"}))
+    model.add("rail", Prismatic(i=GROUND, j={"body": "slider"}))
+    model.add("drive", mbd.Motion(of="rail.displacement", value=f"{reach} + 0.3*time"))
+    with pytest.raises(mbd.StepFailed, match=r"dead point at .*'drive' .*, t = 2\.32"):
+        model.simulate(3, 0.1, assemble=True, **settings)
 
 
 def test_coinciding_spring_ends_are_named() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.analyses.compiled import CompiledModel, Vector
+from mbdfmu.analyses.redundancy import Redundancy, redundancies
 from mbdfmu.errors import ModelError, StepFailed
 from mbdfmu.expressions import Node, evaluate
 from mbdfmu.signals import SymbolicModel
@@ -47,11 +48,13 @@ class Check:
     name: str
     bodies: int
     mass: float  # kg, of all bodies
+    center: tuple[float, ...]  # m, of mass at the start, ground axes
+    inertia: tuple[float, ...]  # kg.m2, about that centre: one number, or xx yy zz xy xz yz
     length: float  # m, the scale by which violations are measured
     coordinates: int
     constraints: int  # rows
     rank: int  # of G at the start
-    redundant: tuple[str, ...]  # rows beyond the rank
+    redundant: tuple[Redundancy, ...]  # rows beyond the rank, and what they repeat
     openings: tuple[Opening, ...]
     findings: tuple[str, ...]
 
@@ -69,29 +72,29 @@ def check(compiled: CompiledModel) -> Check:
     """Look at a model at its start positions and velocities as written, with the default parameters."""
     model = compiled.lowered.model
     refusal = _refusal(compiled)  # first: starting runs the parameter program, on which the evaluations below rest
-    q, v = (np.array(_values(model, nodes)) for nodes in _starts(model))
+    q = np.array(_values(model, [*model.position_starts, *model.orientation_starts]))
+    v = np.array(_values(model, model.velocity_starts))
     (length,) = _values(model, [model.length])
     phi, speed = compiled.constraints(0.0, q), compiled.rates(0.0, q, v)[0]
     if refusal is not None and not np.isfinite([length, *q, *v, *phi, *speed]).all():
         raise refusal
-    rank, redundant = compiled.nc, list[int]()  # a start that succeeds has independent rows
-    if refusal is not None:
-        rank, redundant = _independent(_gradient(compiled, q, v, length))
+    redundant = compiled.redundancies if refusal is None else _repeated(compiled, q, v, length)
     openings = tuple(_openings(model, phi, speed, length, _speed_scale(model, v, length)))
-    labels = compiled.labels[compiled.nv :]
-    repeated = tuple(labels[row] for row in redundant)
-    findings = [*_open(openings), *_repeated(repeated)] or ([str(refusal)] if refusal else [])
+    findings = [*_open(openings)] if not model.initials else []  # joints with start values are assembled
+    mass, center, inertia = mass_properties(model, q)
     return Check(
         name=model.description.name,
-        bodies=len(model.masses),
-        mass=sum(_values(model, [mass for _, mass, _ in model.masses])),
+        bodies=len(model.bodies),
+        mass=mass,
+        center=tuple(map(float, center)),
+        inertia=tuple(map(float, inertia)),
         length=length,
         coordinates=compiled.nv,
         constraints=compiled.nc,
-        rank=rank,
-        redundant=repeated,
+        rank=compiled.nc - len(redundant),
+        redundant=tuple(redundant),
         openings=openings,
-        findings=tuple(findings),
+        findings=tuple(findings or ([str(refusal)] if refusal else [])),
     )
 
 
@@ -103,19 +106,62 @@ def _refusal(compiled: CompiledModel) -> ModelError | StepFailed | None:
     return None
 
 
-def _starts(model: SymbolicModel) -> tuple[list[Node], list[Node]]:
-    return model.start_nodes([c.name for c in model.coordinates]), model.start_nodes(
-        [c.rate for c in model.coordinates]
-    )
-
-
 def _values(model: SymbolicModel, nodes: list[Node]) -> list[float]:
     """Nodes that depend on parameters only, at the parameters' defaults."""
     defaults = {s.node: s.start for s in model.parameters}
     return [float(value) for value in evaluate(nodes, defaults)]
 
 
+# ---------------------------------------------------------------- mass
+
+
+def mass_properties(model: SymbolicModel, q: Vector) -> tuple[float, Vector, Vector]:
+    """Mass, centre of mass and inertia about it (xx yy zz xy xz yz, or about z) of all bodies at positions q."""
+    size = model.dimensions
+    if not model.bodies:
+        return 0.0, np.zeros(size), np.zeros(6 if size == 3 else 1)
+    masses = np.array(_values(model, [b.mass for b in model.bodies]))
+    inertias = np.array(_values(model, [n for b in model.bodies for n in b.inertia])).reshape(len(masses), -1)
+    places = np.array([q[3 * (size - 1) * k :][:size] for k in range(len(masses))])
+    center = masses @ places / masses.sum()
+    arms = places - center
+    if size == 2:
+        return float(masses.sum()), center, np.array([inertias.sum() + masses @ (arms**2).sum(axis=1)])
+    turned = [_turned(J, e) for J, e in zip(inertias, q[len(model.coordinates) :].reshape(-1, 4), strict=True)]
+    steiner = [m * (r @ r * np.eye(3) - np.outer(r, r)) for m, r in zip(masses, arms, strict=True)]
+    J = np.sum(turned, axis=0) + np.sum(steiner, axis=0)
+    return float(masses.sum()), center, J[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+
+
+def _turned(inertia: Vector, e: Vector) -> Vector:
+    """A tensor in body axes, seen in ground axes."""
+    xx, yy, zz, xy, xz, yz = inertia
+    e0, (x, y, z) = e[0], e[1:]
+    skew = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    R = np.eye(3) + 2 * e0 * skew + 2 * skew @ skew
+    turned: Vector = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
+    return turned
+
+
 # ---------------------------------------------------------------- rank
+
+
+def _repeated(compiled: CompiledModel, q: Vector, v: Vector, length: float) -> list[Redundancy]:
+    """Rows that repeat others where the model cannot start: the solver looks at positions that fit only."""
+    rows = _gradient(compiled, q, v, length)
+    if not rows.size:
+        return []
+    from scipy.linalg import qr
+
+    r, pivots = qr(rows.T, mode="r", pivoting=True)
+    sizes = np.abs(np.diag(r))
+    rank = int(np.count_nonzero(sizes > DEPENDENT * max(sizes[0], DEPENDENT)))
+    kept = sorted(int(row) for row in pivots[:rank])
+    found = []
+    for row in sorted(int(row) for row in pivots[rank:]):
+        coefficients = np.linalg.lstsq(rows[kept].T, rows[row], rcond=None)[0]
+        found.append((row, [(k, c) for k, c in zip(kept, coefficients, strict=True) if abs(c) > DEPENDENT]))
+    return redundancies(found, compiled.constraint_labels)
 
 
 def _gradient(compiled: CompiledModel, q: Vector, v: Vector, length: float) -> NDArray[np.float64]:
@@ -127,25 +173,6 @@ def _gradient(compiled: CompiledModel, q: Vector, v: Vector, length: float) -> N
     sizes = np.linalg.norm(rows, axis=1, keepdims=True)
     unit_rows: NDArray[np.float64] = np.divide(rows, sizes, out=np.zeros_like(rows), where=sizes > 0)
     return unit_rows
-
-
-def _independent(rows: NDArray[np.float64]) -> tuple[int, list[int]]:
-    """Rank, and the rows that add nothing to it. Rejected: the SVD, which cannot name rows and takes longer."""
-    if not rows.size:
-        return 0, list(range(len(rows)))
-    from scipy.linalg import qr
-
-    r, pivots = qr(rows.T, mode="r", pivoting=True)
-    sizes = np.abs(np.diag(r))
-    rank = int(np.count_nonzero(sizes > DEPENDENT * max(sizes[0], DEPENDENT)))
-    return rank, sorted(int(row) for row in pivots[rank:])
-
-
-def _repeated(labels: tuple[str, ...]) -> Iterator[str]:
-    if labels:
-        verb = "repeats" if len(labels) == 1 else "repeat"
-        cure = "remove the joint, replace it by one that holds less, or start away from a dead centre"
-        yield f"redundant constraints: {', '.join(labels)} {verb} what others hold at the start; {cure}"
 
 
 # ---------------------------------------------------------------- fit of the start

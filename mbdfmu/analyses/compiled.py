@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.analyses.native import _solver, translated
+from mbdfmu.analyses.redundancy import Redundancy, redundancies
 from mbdfmu.analyses.settings import Settings
 from mbdfmu.lowering import Lowered
 
@@ -24,7 +25,8 @@ Vector = NDArray[np.float64]
 class CompiledModel:
     """Equations of a model in arrays: M a + G^T lam = Q, Phi = 0.
 
-    Coordinates and constraints are numbered as in `labels`. One object serves one thread.
+    Coordinates and constraints are numbered as in `labels`. In spatial models q holds nv numbers (zeros for the
+    rotations theta) and then the quaternions of the bodies: `moved` applies an increment. One object serves one thread.
     """
 
     def __init__(self, lowered: Lowered) -> None:
@@ -39,19 +41,45 @@ class CompiledModel:
         return int(self.system.nv)
 
     @property
+    def nq(self) -> int:
+        """Number of positions: one for every coordinate, then four for the orientation of every spatial body."""
+        return int(self.system.nq)
+
+    @property
     def nc(self) -> int:
         """Number of constraint rows."""
         return int(self.system.nc)
+
+    @property
+    def length(self) -> float:
+        """Length scale of the model (m) with the default parameters."""
+        return float(self._native.length)
 
     @property
     def labels(self) -> list[str]:
         """Names of the coordinates, then of the constraints."""
         return list(self.system.labels)
 
-    def start(self, assemble: bool = False) -> tuple[Vector, Vector, Vector, Vector]:
-        """Consistent q, v, a and lam at t = 0."""
+    @property
+    def constraint_labels(self) -> list[str]:
+        """Names of the constraint rows."""
+        return self.labels[self.nv : self.nv + self.nc]
+
+    @property
+    def redundancies(self) -> list[Redundancy]:
+        """Constraint rows that repeat others, after `start`."""
+        return redundancies(self._native.redundancies, self.constraint_labels)
+
+    def moved(self, q: Vector, increment: Vector) -> Vector:
+        """The positions after an increment of the coordinates (for spatial bodies a rotation in body axes)."""
         with translated():
-            self._native.start(correct=assemble)
+            return np.asarray(self.system.moved(_vector(q), _vector(increment)))
+
+    def start(self, assemble: bool = False, positions: Vector | None = None) -> tuple[Vector, Vector, Vector, Vector]:
+        """Consistent q, v, a and lam at t = 0; `positions` replace those of the model, as a guess to assemble from."""
+        given = [] if positions is None else _vector(positions).tolist()
+        with translated():
+            self._native.start(correct=assemble, positions=given)
         state = self._native.save()
         return state.q, state.v, state.a, state.lam
 

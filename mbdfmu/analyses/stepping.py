@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from mbdfmu.analyses.compiled import CompiledModel
 from mbdfmu.analyses.native import _solver, translated
+from mbdfmu.analyses.redundancy import Redundancy, redundancies
 from mbdfmu.analyses.settings import Settings
+from mbdfmu.coordinates import ROTATIONS
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.signals import Signal
 
@@ -48,6 +50,7 @@ class Simulation:
         correct = bool(parameters or start) if assemble is None else assemble
         with translated(f"model '{self._model.description.name}': "):
             self._native = _solver.Simulation(compiled.system, *settings.native())
+            self._constraint_labels = compiled.constraint_labels
             kept = self._set_start(parameters, start)
             self._native.start(correct, *kept)
 
@@ -65,6 +68,11 @@ class Simulation:
     def names(self) -> list[str]:
         """All signals."""
         return list(self._index)
+
+    @property
+    def redundancies(self) -> list[Redundancy]:
+        """Constraint rows that repeat others; reactions of their joints are not unique, the smallest are reported."""
+        return redundancies(self._native.redundancies, self._constraint_labels)
 
     def __getitem__(self, name: str) -> float:
         if name not in self._index:
@@ -142,23 +150,35 @@ class Simulation:
         positions: Starts = []
         velocities: Starts = []
         for name, value in start.items():
-            signal = self._model.signals.get(name)
-            space, coordinate = signal.node.value if signal and isinstance(signal.node.value, tuple) else ("", "")
-            if space not in ("q", "v"):
+            kept = self._kept(name)
+            parameter = f"{name}.start"
+            if kept is None and parameter not in self._lowered.parameters:
                 known = [s.removesuffix(".start") for s in self._index if s.endswith(".start")]
-                kind = "is computed from coordinates" if signal else "is no coordinate"
+                kind = "is computed from coordinates" if name in self._model.signals else "is no coordinate"
                 problems.append(f"start: {name!r} {kind}; only coordinates start{did_you_mean(name, known)}")
             elif not (isinstance(value, Real) and math.isfinite(value)):
                 problems.append(f"start: {name!r} must be a finite number, found {value!r}")
             else:
-                if f"{name}.start" in self._lowered.parameters:  # other start values may be computed from it
-                    self._set_parameter(f"{name}.start", value, problems)
-                (positions if space == "q" else velocities).append(
-                    (self._lowered.coordinates[coordinate], float(value))
-                )
+                if parameter in self._lowered.parameters:  # other start values may be computed from it
+                    self._set_parameter(parameter, value, problems)
+                space, numbers, rotational = kept or ("", [], False)
+                given = 0.0 if rotational else float(value)  # orientations start from their parameters
+                (positions if space == "q" else velocities).extend((number, given) for number in numbers)
         if problems:
             raise ModelError(problems)
         return positions, velocities
+
+    def _kept(self, name: str) -> tuple[str, list[int], bool] | None:
+        """What assembly may not move where a start value is given: space, numbers, whether it is an orientation."""
+        coordinates = self._lowered.coordinates
+        signal = self._model.signals.get(name)
+        space, symbol = signal.node.value if signal and isinstance(signal.node.value, tuple) else ("", "")
+        if space in ("q", "v") and symbol in coordinates:
+            return space, [coordinates[symbol]], False
+        body = name.rpartition(".")[0]
+        if f"{name}.start" in self._lowered.parameters and f"{body}.{ROTATIONS[0]}" in coordinates:
+            return "q", [coordinates[f"{body}.{theta}"] for theta in ROTATIONS], True
+        return None
 
     def _set_parameter(self, name: str, value: float, problems: list[str]) -> None:
         known = self._lowered.parameters

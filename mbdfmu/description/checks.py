@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mbdfmu.description.dimensions import wrong_dimensions
 from mbdfmu.description.messages import Location, listed, path
-from mbdfmu.description.parts import Element, Marker
+from mbdfmu.description.parts import Element, Marker, Whole
 from mbdfmu.description.pieces import Pieces
 from mbdfmu.description.values import IDENTIFIER, BodyReference, MarkerReference, Reference
 from mbdfmu.errors import did_you_mean
@@ -45,7 +46,8 @@ def _name_clashes(pieces: Pieces) -> Iterator[str]:
 def _unknown_references(pieces: Pieces) -> Iterator[str]:
     for location, reference in _references(pieces):
         known = _known(pieces, reference.section)
-        if reference not in known and reference.section not in pieces.lost:
+        lost = reference.section in pieces.lost or _in_broken_part(pieces, reference)
+        if reference not in known and not lost:
             kind = {"bodies": "body", "markers": "marker"}[reference.section]
             hint = did_you_mean(reference, known) or _cure(pieces, reference)
             yield f"{path(location)}: no {kind} is named {reference!r}{hint}; known: {listed(known)}"
@@ -61,7 +63,13 @@ def _cure(pieces: Pieces, reference: Reference) -> str:
 
 
 def _known(pieces: Pieces, section: str) -> list[str]:
-    return [*([GROUND] if section == "bodies" else []), *pieces.given[section]]
+    return [*([GROUND] if section == "bodies" else []), *pieces.given[section], *pieces.inner[section]]
+
+
+def _in_broken_part(pieces: Pieces, reference: str) -> bool:
+    """Whether a name belongs to a sub-model that could not be read."""
+    part = reference.partition(".")[0]
+    return part != reference and part in pieces.given["submodels"] and part not in pieces.valid["submodels"]
 
 
 def _equal_ends(pieces: Pieces) -> Iterator[str]:
@@ -73,6 +81,10 @@ def _equal_ends(pieces: Pieces) -> Iterator[str]:
 
 
 def _body(pieces: Pieces, end: Marker | str | None) -> str | None:
+    if isinstance(end, str) and end in pieces.inner["markers"]:
+        part, marker = pieces.inner["markers"][end]
+        attached = pieces.valid["submodels"][part].attach
+        return str(attached.get(marker.body, marker.body if marker.body == GROUND else f"{part}.{marker.body}"))
     marker = pieces.valid["markers"].get(end) if isinstance(end, str) else end
     return marker.body if isinstance(marker, Marker) else None
 
@@ -112,12 +124,43 @@ def _mentioned(pieces: Pieces) -> set[str]:
 
 
 def _mass_entries(pieces: Pieces) -> Iterator[str]:
-    known = pieces.given["coordinates"]
+    known = [*pieces.given["coordinates"], *pieces.inner["coordinates"]]
     for key in pieces.given["mass"]:
         for name in key.split(","):
-            if name not in known and "coordinates" not in pieces.lost:
+            lost = "coordinates" in pieces.lost or _in_broken_part(pieces, name)
+            if name not in known and not lost:
                 hint = did_you_mean(name, known)
                 yield f"{path(('mass', key))}: no coordinate is named {name!r}{hint}; known: {listed(known)}"
+
+
+def _unfit_submodels(pieces: Pieces) -> Iterator[str]:
+    """What a sub-model is told must exist in it, and both must be models of one kind."""
+    for name, submodel in pieces.valid["submodels"].items():
+        content = submodel.content
+        if pieces.dimensions is not None and content.dimensions != pieces.dimensions:
+            found, wanted = (f'"dimensions": {d}' for d in (content.dimensions, pieces.dimensions))
+            yield f"submodels.{name}: the model '{content.name}' has {found}, this one {wanted}; both must be alike"
+        if pieces.dimensions == 2 and submodel.mirror == "z":
+            yield f"submodels.{name}.mirror: must be 'x' or 'y' in a planar model, found 'z'"
+        terms = pieces.header.get("velocity_terms", "derived")
+        if content.merged.coordinates and content.velocity_terms != terms:
+            yield f"submodels.{name}: velocity_terms of the model '{content.name}' must be {terms!r} as in this one"
+        for key in submodel.parameters:
+            if key not in content.merged.parameters:
+                hint, known = did_you_mean(key, content.merged.parameters), listed(content.merged.parameters)
+                yield f"submodels.{name}.parameters: no parameter is named {key!r}{hint}; known: {known}"
+        yield from _attachments(name, submodel)
+
+
+def _attachments(name: str, submodel: Any) -> Iterator[str]:
+    external = [key for key, body in submodel.content.merged.bodies.items() if body.external]
+    for key in submodel.attach:
+        if key not in external:
+            hint = did_you_mean(key, external)
+            yield f"submodels.{name}.attach: no external body is named {key!r}{hint}; known: {listed(external)}"
+    for key in external:
+        if key not in submodel.attach:
+            yield f'submodels.{name}: body {key!r} is external; give "attach": {{"{key}": a body of this model}}'
 
 
 def _references(pieces: Pieces) -> Iterator[tuple[Location, Reference]]:
@@ -132,7 +175,7 @@ def _held(location: Location, item: object) -> Iterator[tuple[Location, Referenc
         yield location, item
         return
     inside: Any = ()
-    if isinstance(item, Element):
+    if isinstance(item, Element) and not isinstance(item, Whole):
         inside = item
     elif isinstance(item, dict):
         inside = item.items()
@@ -148,5 +191,7 @@ _CHECKS: tuple[Callable[[Pieces], Iterator[str]], ...] = (
     _unknown_references,
     _equal_ends,
     _mass_entries,
+    _unfit_submodels,
+    wrong_dimensions,
     _disconnected_bodies,
 )

@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import Field, PlainSerializer, PlainValidator, PrivateAttr, WithJsonSchema, model_validator
 
 from mbdfmu.description.checks import cross_checks
+from mbdfmu.description.flattening import flatten
+from mbdfmu.description.messages import finding, findings
 from mbdfmu.description.parts import (
+    PLANAR_ANGLE,
+    TURN,
     Body,
     Constraint,
     Coordinate,
@@ -24,10 +28,24 @@ from mbdfmu.description.parts import (
     Output,
     Parameter,
     Part,
+    Whole,
 )
 from mbdfmu.description.pieces import sections, take_apart
-from mbdfmu.description.reading import parse_json, read_bytes, to_text
-from mbdfmu.description.values import In, MassKey, Name, Point, Positive, Text, Value, shown
+from mbdfmu.description.reading import locate, parse_json, read_bytes, to_text
+from mbdfmu.description.values import (
+    BodyName,
+    File,
+    FileName,
+    In,
+    MassKey,
+    Name,
+    ParameterName,
+    Point,
+    Positive,
+    Text,
+    Value,
+    shown,
+)
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.files import atomic
 
@@ -40,12 +58,73 @@ def _version(value: object) -> int:
     return FORMAT_VERSION
 
 
-class Header(Element):
+def _inline(value: object) -> Description | None:
+    """A model inside the entry."""
+    if value is None or isinstance(value, Description):
+        return value
+    if not isinstance(value, dict):
+        raise ModelError(f"must be a model {{...}}, found {shown(value)}")
+    try:
+        return Description(**value)
+    except ModelError as error:
+        raise findings("Submodel", (), error.problems) from None
+
+
+def _data_of(model: Description | None) -> Any:
+    return None if model is None else model.to_data()
+
+
+def _included(file: File) -> Description:
+    here = str(file.path.resolve())
+    if here in file.chain:
+        inside = [Path(name).name for name in (*file.chain[file.chain.index(here) :], here)]
+        raise finding("Submodel", ("file",), f"a model must not be a part of itself: {' -> '.join(inside)}")
+    try:
+        return Description.read(file.path, file.chain)
+    except ModelError as error:
+        raise findings("Submodel", ("file",), error.problems) from None
+
+
+class Submodel(Part):
+    """A model as a part of another: its elements get the name of the part before theirs, with a dot."""
+
+    file: FileName | None = None  # relative to the file that holds the entry
+    model: Annotated[Any, PlainValidator(_inline), PlainSerializer(_data_of), WithJsonSchema({"type": "object"})] = None
+    parameters: dict[ParameterName, Value] = Field(default_factory=dict)  # in place of the values in the sub-model
+    position: Annotated[Point, In("m")] = (0.0, 0.0)
+    angle: PLANAR_ANGLE = 0.0
+    orientation: TURN = None
+    mirror: Literal["x", "y", "z"] | None = None  # normal of the plane, through the sub-model's origin
+    attach: dict[Name, BodyName] = Field(default_factory=dict)  # external bodies of the sub-model: which they are
+    _read: Description | None = PrivateAttr(default=None)
+
+    @property
+    def content(self) -> Description:
+        """The model."""
+        content = self.model if self._read is None else self._read
+        assert isinstance(content, Description)
+        return content
+
+    def whole(self) -> Submodel:
+        """The same with the model in place of its file."""
+        return Submodel(**{**dict(self), "file": None, "model": self.content.whole()})
+
+    @model_validator(mode="after")
+    def _read_file(self) -> Self:
+        if (self.file is None) == (self.model is None):
+            raise ModelError('must have either a "file" or a "model"')
+        if isinstance(self.file, File) and self._read is None:
+            self._read = _included(self.file)
+        return self
+
+
+class Header(Whole):
     """The entries of a model that are no section."""
 
     format_version: Annotated[Literal[1], PlainValidator(_version), WithJsonSchema({"const": FORMAT_VERSION})]
     name: Name
     text: Text = ""
+    dimensions: Literal[2, 3] = 2  # planar or spatial
     gravity: Annotated[Point, In("m/s2")] = (0.0, 0.0)
     length: Annotated[Positive | None, In("m")] = None  # the model's length scale
     velocity_terms: Literal["derived", "given"] = "derived"  # whether the forces hold the derivatives of M
@@ -66,6 +145,8 @@ class Description(Header):
     mass: dict[MassKey, Value] = Field(default_factory=dict)  # entries of M(q): "theta" or "beta,theta"
     constraints: dict[Name, Constraint] = Field(default_factory=dict)
     outputs: dict[Name, Output] = Field(default_factory=dict)
+    submodels: dict[Name, Submodel] = Field(default_factory=dict)
+    _flattened: Description | None = PrivateAttr(default=None)
 
     def __init__(self, /, **data: Any) -> None:
         pieces = take_apart(Header, Description, data)
@@ -73,19 +154,27 @@ class Description(Header):
         if problems:
             raise ModelError(problems)
         super().__init__(**pieces.fields)
+        if self.submodels:
+            self._flattened = flatten(self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model file; every line of the ModelError begins with the file."""
+        return cls.read(Path(path))
+
+    @classmethod
+    def read(cls, path: Path, around: tuple[str, ...] = ()) -> Self:
+        """Read a model file that is a part of the models in the files `around` it."""
         try:
-            content = read_bytes(Path(path))
+            data, problems = parse_json(read_bytes(path))
+            locate(data, path.parent, (*around, str(path.resolve())))
+            return cls._checked(data, problems)
         except ModelError as error:
-            raise _located(error, os.fspath(path)) from None
-        return cls.from_json(content, os.fspath(path))
+            raise _located(error, str(path)) from None
 
     @classmethod
     def from_json(cls, text: str | bytes, origin: str = "") -> Self:
-        """Read JSON text; `origin` begins every line of the ModelError."""
+        """Read JSON text; `origin` begins every line of the ModelError. Files are relative to the working folder."""
         try:
             data, problems = parse_json(text)
             return cls._checked(data, problems)
@@ -113,7 +202,8 @@ class Description(Header):
 
     def to_data(self) -> dict[str, Any]:
         """The plain data of a model file: the header, and the sections that are not empty."""
-        data: dict[str, Any] = self.model_dump(mode="json", exclude_defaults=True, include=set(Header.model_fields))
+        header = set(Header.model_fields)
+        data: dict[str, Any] = self.model_dump(mode="json", exclude_defaults=True, by_alias=True, include=header)
         for section in sections(Description):
             entries = getattr(self, section)
             if entries:
@@ -143,6 +233,29 @@ class Description(Header):
     def marker(self, end: Marker | str) -> Marker:
         """The marker that the end of a joint or force means: itself, or the one of that name."""
         return self.markers[end] if isinstance(end, str) else end
+
+    @property
+    def merged(self) -> Description:
+        """The model with its sub-models dissolved; external bodies may be left."""
+        return self if self._flattened is None else self._flattened
+
+    def flat(self) -> Description:
+        """The model to be computed: no sub-models, names such as `front.left.wheel`, no external bodies."""
+        external = [name for name, body in self.merged.bodies.items() if body.external]
+        if external:
+            reason = "is external, so this model is a part of others; give the body a mass, or use it as a sub-model"
+            raise ModelError(f"bodies.{name}: {reason}" for name in external)
+        return self.merged
+
+    def whole(self) -> Self:
+        """The same model with the files of its sub-models written into it, to be kept or sent alone."""
+        parts = {name: part.whole() for name, part in self.submodels.items()}
+        return type(self)(**{**{name: getattr(self, name) for name in type(self).model_fields}, "submodels": parts})
+
+    def point(self, value: object) -> tuple[float | str, ...]:
+        """The components of a point, direction or angular velocity: a default is short and ends in zeros."""
+        given = value if isinstance(value, tuple) else ()
+        return (*given, 0.0, 0.0, 0.0)[: self.dimensions]
 
 
 def _located(error: ModelError, origin: str) -> ModelError:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from mbdfmu.description.values import IDENTIFIER, shown
+from mbdfmu.description.values import DOTTED, shown
 from mbdfmu.errors import ModelError, did_you_mean
 
 Location = tuple[int | str, ...]
@@ -29,6 +29,11 @@ def finding(title: str, location: Location, sentence: str) -> ValidationError:
     return ValidationError.from_exception_data(title, [_said(sentence, location)])
 
 
+def findings(title: str, location: Location, sentences: Iterable[str]) -> ValidationError:
+    """Several findings of our own at `location`."""
+    return ValidationError.from_exception_data(title, [_said(sentence, location) for sentence in sentences])
+
+
 def problems(error: ValidationError, start: Location = ()) -> list[str]:
     """One `path: sentence` for each finding of an explained error."""
     return [f"{path(start + detail['loc'])}: {detail['msg']}" for detail in error.errors(include_url=False)]
@@ -41,7 +46,7 @@ def path(location: Location) -> str:
         if isinstance(part, int):
             text += f"[{part}]"
         elif not part.startswith("<"):
-            text += "." + (part if re.fullmatch(IDENTIFIER, part) else shown(part))
+            text += "." + (part if re.fullmatch(DOTTED, part) else shown(part))
     return text.lstrip(".")
 
 

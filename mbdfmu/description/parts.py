@@ -5,33 +5,49 @@ Elements are frozen and carry no name: the key under which a description holds t
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Discriminator,
+    Field,
     GetJsonSchemaHandler,
     ModelWrapValidatorHandler,
+    SerializeAsAny,
+    SerializerFunctionWrapHandler,
     Tag,
     ValidationError,
+    model_serializer,
     model_validator,
 )
 from pydantic_core import CoreSchema
 
 from mbdfmu.description.messages import explained, finding, problems
 from mbdfmu.description.values import (
+    Axis,
     BodyName,
+    Color,
+    Either,
     Expression,
     Flag,
     In,
+    Inertia,
     MarkerName,
+    Name,
     Number,
+    Only,
     Point,
     Positive,
     PositiveNumber,
+    Quadruple,
+    Sizes,
+    Spin,
     Text,
+    Triple,
     UnitText,
     Value,
     shown,
@@ -44,7 +60,10 @@ from mbdfmu.units import unit
 class Element(BaseModel):
     """Base of everything described: frozen, no unknown entries, errors as ModelError."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True, validate_by_name=True,
+        validate_by_alias=True,
+    )  # fmt: skip
 
     def __init__(self, /, **data: Any) -> None:
         try:
@@ -62,7 +81,12 @@ class Element(BaseModel):
         try:
             return handler(data)
         except ValidationError as error:
-            raise explained(error, cls.model_fields) from None
+            raise explained(error, cls.entries()) from None
+
+    @classmethod
+    def entries(cls) -> list[str]:
+        """What the fields are called in a file; `from` is no name in Python."""
+        return [info.alias or name for name, info in cls.model_fields.items()]
 
     @classmethod
     def units(cls) -> dict[str, str]:
@@ -76,7 +100,11 @@ class Element(BaseModel):
 
     def to_data(self) -> Any:
         """What a model file holds: plain JSON data without the defaults."""
-        return self.model_dump(mode="json", exclude_defaults=True)
+        return self.model_dump(mode="json", exclude_defaults=True, by_alias=True)
+
+
+class Whole(Element):
+    """An element that is a model of its own: checks of what is around it end here."""
 
 
 class Part(Element):
@@ -95,8 +123,9 @@ class Short(Part):
     def _from_value(cls, data: Any) -> Any:
         return {"value": data} if isinstance(data, str | int | float) else data
 
-    def to_data(self) -> Any:
-        data = super().to_data()
+    @model_serializer(mode="wrap")
+    def _to_value(self, handler: SerializerFunctionWrapHandler) -> Any:
+        data = handler(self)
         return data["value"] if data.keys() == {"value"} else data
 
     @classmethod
@@ -139,32 +168,212 @@ class Output(Short):
     unit: UnitText | None = None
 
 
+class Orientation(Element):
+    """How a frame is turned, in one of several forms; it takes vectors from its own axes to those it is given in."""
+
+    quaternion: Quadruple | None = None  # e0 + e1 i + e2 j + e3 k, of any length but 0
+    axis: Axis | None = None  # turned by `angle` about it
+    angle: Annotated[Value | None, In("rad")] = None
+    angles: Annotated[Triple | None, In("rad")] = None  # with `sequence`
+    sequence: Literal["313", "rpy"] | None = None  # Rz(a) Rx(b) Rz(c), or roll, pitch, yaw: Rz(c) Ry(b) Rx(a)
+    x: Axis | None = None  # direction of the own axis x
+    y: Axis | None = None  # the own axis y lies in the plane of both, on this side
+    reverse: Orientation | None = None  # the turn back
+    within: Orientation | None = None  # besides one of the forms: given in axes that are turned by this
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        fields = (name for name in type(self).model_fields if name != "within")
+        given = frozenset(name for name in fields if getattr(self, name) is not None)
+        if given not in ORIENTATION_FORMS:
+            forms = "; ".join(" with ".join(sorted(form)) for form in ORIENTATION_FORMS)
+            found = ", ".join(sorted(given)) or "nothing"
+            raise ModelError(f"must be given in one form, found {found}; allowed are {forms}")
+        if self.quaternion is not None and not any(self.quaternion):
+            raise ModelError("quaternion must not be [0, 0, 0, 0]; no turn is [1, 0, 0, 0]")
+        if self.x is not None and self.y is not None and _parallel(self.x, self.y):
+            raise ModelError(f"x and y must not be parallel, found {list(self.x)} and {list(self.y)}")
+        return self
+
+
+SEQUENCES = {"313": ((0, 2), (1, 0), (2, 2)), "rpy": ((2, 2), (1, 1), (0, 0))}  # from outside: which angle, which axis
+ORIENTATION_FORMS = tuple(
+    map(frozenset, (("quaternion",), ("axis", "angle"), ("angles", "sequence"), ("x", "y"), ("reverse",)))
+)
+TURN = Annotated[Orientation | None, Only(3, 'planar models have "angle"')]
+PLANAR_ANGLE = Annotated[Value, In("rad"), Only(2, 'spatial models have "orientation"')]
+
+
+class Typed(Registered, Part):
+    """Base of the families whose members a file tells apart by "type".
+
+    A member is a class with a name: `class Revolute(Joint, name="revolute")`.
+    """
+
+    # What a mirror makes of the signals, by dimensions of the model: "even" ones keep their value, "odd" ones change
+    # the sign, "x", "y", "z" change it where the mirror reflects that axis. Signals that are not listed are refused in
+    # mirrored sub-models.
+    parity: ClassVar[Mapping[int, Mapping[str, str]]] = {}
+
+    def __init__(self, /, **data: Any) -> None:
+        if not self.type_name:
+            raise TypeError(f"{type(self).__name__} has no type name; use a member of the {self.family} family")
+        super().__init__(**data)
+
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # see Element
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _member(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """A family hands its data to the member that "type" names."""
+        if cls.type_name or isinstance(data, cls) or not isinstance(data, dict):
+            return handler(data)
+        rest = dict(data)
+        return cls._chosen(rest.pop("type", None)).model_validate(rest)
+
+    @classmethod
+    def _chosen(cls, name: object) -> type[Self]:
+        if not isinstance(name, str):
+            reason = f"must name the {cls.family} type, found {shown(name)}; known: {', '.join(cls.names()) or 'none'}"
+            raise finding(cls.__name__, ("type",), reason)
+        try:
+            return cls.named(name)
+        except ModelError as error:
+            raise finding(cls.__name__, ("type",), str(error)) from None
+
+    @model_serializer(mode="wrap")
+    def _with_type(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {"type": self.type_name, **handler(self)}
+
+
+class Shape(Typed, family="shape"):
+    """Base of what a body looks like; with mass or density it also weighs."""
+
+    mass: Annotated[Positive | None, In("kg")] = None
+    density: Annotated[Positive | None, In("kg/m3")] = None
+    color: Color | None = None
+
+    @property
+    def weighs(self) -> bool:
+        """Whether it counts in the body's mass."""
+        return self.mass is not None or self.density is not None
+
+    @model_validator(mode="after")
+    def _one_weight(self) -> Self:
+        if self.mass is not None and self.density is not None:
+            raise ModelError("has both mass and density; leave out one of them")
+        return self
+
+
+class Placed(Shape):
+    """Base of the shapes with a middle and axes of their own."""
+
+    at: Annotated[Point, In("m")] = (0.0, 0.0)  # of the middle, in the body's frame
+    orientation: TURN = None
+
+
+class Box(Placed, name="box"):
+    """Cuboid along its own axes."""
+
+    size: Annotated[Sizes, In("m")]
+
+
+class Cylinder(Placed, name="cylinder"):
+    """Round, along its own axis z."""
+
+    radius: Annotated[Positive, In("m")]
+    length: Annotated[Positive, In("m")]
+
+
+class Sphere(Placed, name="sphere"):
+    """Ball."""
+
+    radius: Annotated[Positive, In("m")]
+
+
+class Rod(Shape, name="rod"):
+    """Round bar between two points; without a radius it is thin, and drawn as a line."""
+
+    start: Annotated[Point, In("m")] = Field(alias="from")
+    end: Annotated[Point, In("m")] = Field(alias="to")
+    radius: Annotated[Positive | None, In("m")] = None
+
+    @model_validator(mode="after")
+    def _thick_if_dense(self) -> Self:
+        if self.density is not None and self.radius is None:
+            raise ModelError("has a density but no radius; give the radius, or the mass in place of the density")
+        if self.start == self.end:
+            raise ModelError("must not end where it begins; a rod needs a length")
+        return self
+
+
 class Marker(Part):
     """A frame fixed to a body, in the body's axes."""
 
     body: BodyName
     at: Annotated[Point, In("m")] = (0.0, 0.0)
-    angle: Annotated[Value, In("rad")] = 0.0
+    angle: PLANAR_ANGLE = 0.0
+    orientation: TURN = None
 
 
 class Body(Part):
-    """A rigid body in the plane; its frame lies in the centre of mass, start values are those of that frame."""
+    """A rigid body, or a placeholder for one outside; start values are those of its frame.
 
-    mass: Annotated[Positive, In("kg")]
-    inertia: Annotated[Positive, In("kg.m2")]  # about the centre of mass
+    In the plane the frame lies in the centre of mass. Without mass and inertia these follow from the shapes.
+    """
+
+    mass: Annotated[Positive | None, In("kg")] = None
+    inertia: Annotated[Inertia | None, In("kg.m2"), Either("a number", "a list [Jxx, Jyy, Jzz]")] = None
+    center: Annotated[Point, In("m"), Only(3, "a planar body has its frame in the centre of mass")] = (0.0, 0.0)
     position: Annotated[Point, In("m")] = (0.0, 0.0)
-    angle: Annotated[Value, In("rad")] = 0.0
+    angle: PLANAR_ANGLE = 0.0
+    orientation: TURN = None
     velocity: Annotated[Point, In("m/s")] = (0.0, 0.0)
-    omega: Annotated[Value, In("rad/s")] = 0.0
+    omega: Annotated[Spin, In("rad/s"), Either("a number", "a list [x, y, z]")] = 0.0  # spatial: in body axes
+    held: Flag = False  # assembly may not move it
     free: Flag = False  # nothing needs to hold it
+    external: Flag = False  # a place for a body of the model around this one
+    shapes: tuple[SerializeAsAny[Shape], ...] = ()
+
+    @property
+    def weighed(self) -> bool:
+        """Whether mass and inertia are given, so that shapes are only drawn."""
+        return self.mass is not None
+
+    @model_validator(mode="after")
+    def _one_weight(self) -> Self:
+        heavy = next((k for k, shape in enumerate(self.shapes) if shape.weighs), None)
+        missing = [name for name in ("mass", "inertia") if getattr(self, name) is None]
+        if self.external:
+            self._check_placeholder()
+        elif heavy is None and missing:
+            raise finding("Body", (missing[0],), "is missing and has no default; give it")
+        elif heavy is not None and len(missing) < 2:
+            reason = "has a mass although the body gives its own; leave out one of them"
+            raise finding("Body", ("shapes", heavy), reason)
+        elif heavy is not None and any(self.center):
+            raise finding("Body", ("center",), "follows from the shapes; leave it out")
+        return self
+
+    def _check_placeholder(self) -> None:
+        given = sorted(self.model_fields_set - {"external", "text"})
+        if given:
+            raise ModelError(f"an external body has no entries of its own, found {', '.join(given)}; leave them out")
+
+
+class Initial(Short):
+    """What a coordinate or rate of a joint is at the start; a guess gives way to whatever is required."""
+
+    priority: Literal["required", "guess"] = "required"
 
 
 class Motion(Part):
-    """Prescribes a position-level signal such as `hinge.angle` as a function of time and parameters."""
+    """Prescribes a signal such as `hinge.angle`, its rate or its acceleration as a function of time."""
 
     of: Expression
     value: Value
     unit: UnitText | None = None
+    level: Literal["position", "velocity", "acceleration"] = "position"
 
 
 class Coordinate(Part):
@@ -207,47 +416,12 @@ MarkerRef = Annotated[
 ]
 
 
-class Typed(Registered, Part):
-    """Base of the families whose members a file tells apart by "type".
-
-    A member is a class with a name: `class Revolute(Joint, name="revolute")`.
-    """
-
-    def __init__(self, /, **data: Any) -> None:
-        if not self.type_name:
-            raise TypeError(f"{type(self).__name__} has no type name; use a member of the {self.family} family")
-        super().__init__(**data)
-
-    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # see Element
-
-    @model_validator(mode="wrap")
-    @classmethod
-    def _member(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """A family hands its data to the member that "type" names."""
-        if cls.type_name or isinstance(data, cls) or not isinstance(data, dict):
-            return handler(data)
-        rest = dict(data)
-        return cls._chosen(rest.pop("type", None)).model_validate(rest)
-
-    @classmethod
-    def _chosen(cls, name: object) -> type[Self]:
-        if not isinstance(name, str):
-            reason = f"must name the {cls.family} type, found {shown(name)}; known: {', '.join(cls.names()) or 'none'}"
-            raise finding(cls.__name__, ("type",), reason)
-        try:
-            return cls.named(name)
-        except ModelError as error:
-            raise finding(cls.__name__, ("type",), str(error)) from None
-
-    def to_data(self) -> Any:
-        return {"type": self.type_name, **super().to_data()}
-
-
 class Joint(Typed, family="joint"):
     """Base of the joints: holds some directions of the frame at `j` to the frame at `i`."""
 
     i: MarkerRef
     j: MarkerRef
+    start: dict[Name, Initial] = Field(default_factory=dict)  # of free coordinates such as `angle`, and `angle_rate`
 
 
 class Force(Typed, family="force"):
@@ -255,6 +429,15 @@ class Force(Typed, family="force"):
 
     i: MarkerRef
     j: MarkerRef
+
+
+def _parallel(a: tuple[float | str, ...], b: tuple[float | str, ...]) -> bool:
+    """Whether two directions of plain numbers are parallel; what is an expression is known later."""
+    if any(isinstance(c, str) for c in (*a, *b)):
+        return False
+    (x, y, z), (u, v, w) = (tuple(map(float, d)) for d in (a, b))
+    across = math.hypot(y * w - z * v, z * u - x * w, x * v - y * u)
+    return across <= 1e-9 * math.hypot(x, y, z) * math.hypot(u, v, w)
 
 
 def _check_bounds(field: str, value: float | str, low: float | None, high: float | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
@@ -39,6 +39,21 @@ class Pieces:
         """Whether each entry, if not valid, at least shows what it refers to."""
         entries = ((section, key, entry) for section, given in self.given.items() for key, entry in given.items())
         return not self.lost and all(isinstance(e, str | dict) or key in self.valid[s] for s, key, e in entries)
+
+    @property
+    def dimensions(self) -> int | None:
+        """Of the model; None where the header could not be read."""
+        return self.header.get("dimensions", 2) if self.header else None
+
+    @cached_property
+    def inner(self) -> dict[str, dict[str, tuple[str, Any]]]:
+        """By section, what sub-models bring along: full name, name of the sub-model and element."""
+        found: dict[str, dict[str, tuple[str, Any]]] = {section: {} for section in self.valid}
+        for name, submodel in self.valid.get("submodels", {}).items():
+            for section, key, element in submodel.content.merged.elements():
+                if not getattr(element, "external", False):
+                    found[section][f"{name}.{key}"] = name, element
+        return found
 
     @property
     def fields(self) -> dict[str, Any]:

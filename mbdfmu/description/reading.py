@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mbdfmu.description.messages import Location, path
-from mbdfmu.description.values import shown
+from mbdfmu.description.values import File, shown
 from mbdfmu.errors import ModelError
 
 MAX_DEPTH = 50  # of nested objects and lists; a model needs about six
@@ -47,6 +47,16 @@ def read_bytes(source: Path) -> bytes:
         raise ModelError(f"cannot be read: {error.strerror}; check the path") from None
     except ValueError as error:  # a zero byte in the path
         raise ModelError(f"cannot be read: {error}; check the path") from None
+
+
+def locate(data: dict[str, Any], folder: Path, chain: tuple[str, ...]) -> None:
+    """Tell the files of sub-models which folder they are relative to and which files are around them."""
+    submodels = data.get("submodels")
+    for entry in submodels.values() if isinstance(submodels, dict) else ():
+        if isinstance(entry, dict) and isinstance(entry.get("file"), str):
+            entry["file"] = File(entry["file"], folder, chain)
+        if isinstance(entry, dict) and isinstance(entry.get("model"), dict):
+            locate(entry["model"], folder, chain)
 
 
 def to_text(data: dict[str, Any]) -> str:

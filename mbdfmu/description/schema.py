@@ -1,4 +1,4 @@
-"""The JSON schema of model files, with every joint and force registered so far; must not know any of them by name."""
+"""The JSON schema of model files, with every joint, force and shape registered; must not know any of them by name."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from mbdfmu.description.description import Description
-from mbdfmu.description.parts import Element, Force, Joint, Typed
+from mbdfmu.description.description import Description, Submodel
+from mbdfmu.description.parts import Element, Force, Joint, Shape, Typed
 
-FAMILIES: tuple[type[Typed], ...] = (Joint, Force)
+FAMILIES: tuple[type[Typed], ...] = (Joint, Force, Shape)
 
 
 def schema() -> dict[str, Any]:
     """JSON schema (2020-12) of a model file."""
-    models: list[type[Element]] = [Description, *FAMILIES]
+    models: list[type[Element]] = [Description, Submodel, *FAMILIES]
     models += [member for family in FAMILIES for member in family.members().values()]
     references, document = models_json_schema([(model, "validation") for model in models])
     names = {model: references[model, "validation"]["$ref"].rpartition("/")[2] for model in models}
@@ -26,6 +26,7 @@ def schema() -> dict[str, Any]:
         choices = [{"$ref": f"#/$defs/{names[member]}"} for member in members.values()]
         nothing: dict[str, Any] = {"not": {}}
         definitions[names[family]] = {"title": family.__name__, "oneOf": choices} if choices else nothing
+    definitions[names[Submodel]]["properties"]["model"] = {"$ref": "#"}
     top = definitions.pop(names[Description])
     for section in top["properties"].values():
         if "patternProperties" in section:

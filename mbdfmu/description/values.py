@@ -12,9 +12,18 @@ import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Annotated, Any, ClassVar
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, GetJsonSchemaHandler, PlainValidator, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    GetJsonSchemaHandler,
+    PlainValidator,
+    Tag,
+    WithJsonSchema,
+)
 from pydantic_core import CoreSchema
 
 from mbdfmu.errors import ModelError
@@ -22,6 +31,7 @@ from mbdfmu.expressions import parse
 from mbdfmu.units import unit
 
 IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
+DOTTED = rf"{IDENTIFIER}(?:\.{IDENTIFIER})*"  # of elements inside sub-models
 _ANY_NUMBER_OR_TEXT = {"anyOf": [{"type": "number"}, {"type": "string"}]}
 _NAME_SCHEMA = {"type": "string", "pattern": f"^{IDENTIFIER}$"}
 
@@ -36,6 +46,27 @@ class In:
         return {**handler(core), "unit": self.unit}
 
 
+class Formula(str):
+    """The text of an expression; sub-models find it wherever an element holds it."""
+
+
+class File(str):
+    """A file as it was written, with the folder it is relative to and the files around it, outermost first."""
+
+    folder: Path
+    chain: tuple[str, ...]
+
+    def __new__(cls, text: str, folder: Path = Path(), chain: tuple[str, ...] = ()) -> Self:
+        file = super().__new__(cls, text)
+        file.folder, file.chain = folder, chain
+        return file
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.folder / self
+
+
 class Reference(str):
     """The name of another element; the cross checks find it wherever an element holds it."""
 
@@ -48,6 +79,40 @@ class BodyReference(Reference):
 
 class MarkerReference(Reference):
     section = "markers"
+
+
+class Vector(tuple[float | str, ...]):
+    """A point or direction; the cross checks hold its length against the dimensions of the model."""
+
+
+@dataclass(frozen=True)
+class Only:
+    """Marks a field that models of other dimensions do not have: `Annotated[Value, Only(2, "give orientation")]`."""
+
+    dimensions: int
+    cure: str
+
+
+@dataclass(frozen=True)
+class Mirrored:
+    """Marks what a mirror makes of a field: a direction along which something moves is "true" and is reflected; an axis
+    about which something turns is "axial" and is reversed besides, so that the angle stays; a number that is "odd"
+    changes its sign. A direction without mark is "true".
+    """
+
+    kind: Literal["true", "axial", "odd"]
+    dimensions: int | None = None  # of the models that it counts in
+
+    def applies(self, dimensions: int) -> bool:
+        return self.dimensions in (None, dimensions)
+
+
+@dataclass(frozen=True)
+class Either:
+    """Marks a field that is a number in a planar model and a list in a spatial one, with the words for both."""
+
+    planar: str
+    spatial: str
 
 
 def shown(value: object) -> str:
@@ -100,7 +165,7 @@ def _expression(value: object) -> str:
     if not text.strip():
         raise ModelError('is empty; give an expression such as "30*deg"')
     parse(text)
-    return text
+    return Formula(text)
 
 
 def _text(value: object) -> str:
@@ -121,10 +186,21 @@ def _name(value: object) -> str:
     return value
 
 
+def _reference(value: object) -> str:
+    """The name of an element, of one inside a sub-model with dots."""
+    if isinstance(value, str) and re.fullmatch(DOTTED, value):
+        return value
+    return _name(value)
+
+
+def _file(value: object) -> File:
+    return value if isinstance(value, File) else File(_text(value))
+
+
 def _mass_key(value: object) -> str:
     """One coordinate or two; M is symmetric, so the order of two says nothing and is normalised."""
     names = [part.strip() for part in value.split(",")] if isinstance(value, str) else []
-    if len(names) not in (1, 2) or not all(re.fullmatch(IDENTIFIER, name) for name in names):
+    if len(names) not in (1, 2) or not all(re.fullmatch(DOTTED, name) for name in names):
         raise ModelError(f"must name one coordinate or two as in 'beta,theta', found {shown(value)}")
     return ",".join(sorted(set(names)))
 
@@ -144,11 +220,33 @@ def _si_unit(value: object) -> str:
     return read.text
 
 
-def _pair(value: object) -> object:
-    value = value.tolist() if hasattr(value, "tolist") else value  # a NumPy array, without knowing NumPy
-    if not isinstance(value, list | tuple) or len(value) != 2:
-        raise ModelError(f"must be a pair [x, y], found {shown(value)}")
-    return tuple(value)
+def _list(allowed: str, *lengths: int) -> BeforeValidator:
+    """A list, tuple or array of as many items."""
+
+    def check(value: object) -> object:
+        value = value.tolist() if hasattr(value, "tolist") else value  # a NumPy array, without knowing NumPy
+        if not isinstance(value, list | tuple) or len(value) not in lengths:
+            raise ModelError(f"must be {allowed}, found {shown(value)}")
+        return tuple(value)
+
+    return BeforeValidator(check)
+
+
+def _kind(value: object) -> str:
+    return "<list>" if isinstance(value, list | tuple) or bool(getattr(value, "shape", None)) else "<value>"
+
+
+def _moments(value: tuple[float | str, ...]) -> tuple[float | str, ...]:
+    for k, moment in enumerate(value[:3]):
+        if isinstance(moment, float) and moment < 0:
+            raise ModelError(f"moments of inertia must be zero or positive, found {moment!r} at [{k}]")
+    return value
+
+
+def _color(value: object) -> str:
+    if not isinstance(value, str) or not re.fullmatch("#[0-9a-fA-F]{6}", value):
+        raise ModelError(f'must be a colour as "#rrggbb", found {shown(value)}')
+    return value.lower()
 
 
 def _bounded(allowed: str, holds: Callable[[float], bool]) -> AfterValidator:
@@ -162,9 +260,10 @@ def _bounded(allowed: str, holds: Callable[[float], bool]) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _direction(value: tuple[float | str, float | str]) -> tuple[float | str, float | str]:
-    if value == (0.0, 0.0):
-        raise ModelError("must not be [0, 0]; a direction needs a length, as [1, 0]")
+def _direction(value: tuple[float | str, ...]) -> tuple[float | str, ...]:
+    if not any(value):
+        zeros, example = [0] * len(value), [1, *[0] * (len(value) - 1)]
+        raise ModelError(f"must not be {zeros}; a direction needs a length, as {example}")
     return value
 
 
@@ -181,11 +280,37 @@ _POSITIVE = {"type": "number", "exclusiveMinimum": 0}
 _NOT_NEGATIVE = {"type": "number", "minimum": 0}
 _above_zero = _bounded("positive", lambda value: value > 0)
 _not_below_zero = _bounded("zero or positive", lambda value: value >= 0)
-Positive = Annotated[Value, _above_zero, WithJsonSchema({"anyOf": [_POSITIVE, {"type": "string"}]})]
+_POSITIVE_OR_TEXT = {"anyOf": [_POSITIVE, {"type": "string"}]}
+Positive = Annotated[Value, _above_zero, WithJsonSchema(_POSITIVE_OR_TEXT)]
 NonNegative = Annotated[Value, _not_below_zero, WithJsonSchema({"anyOf": [_NOT_NEGATIVE, {"type": "string"}]})]
 PositiveNumber = Annotated[Number, _above_zero, WithJsonSchema(_POSITIVE)]
-Point = Annotated[tuple[Value, Value], BeforeValidator(_pair)]
-Direction = Annotated[Point, AfterValidator(_direction)]
+_PLACE = _list("a list [x, y], or [x, y, z] in a spatial model", 2, 3)
+_TENSOR = _list("[Jxx, Jyy, Jzz] or [Jxx, Jyy, Jzz, Jxy, Jxz, Jyz]", 3, 6)
 
-BodyName = Annotated[str, PlainValidator(lambda value: BodyReference(_name(value))), WithJsonSchema(_NAME_SCHEMA)]
-MarkerName = Annotated[str, PlainValidator(lambda value: MarkerReference(_name(value))), WithJsonSchema(_NAME_SCHEMA)]
+
+def _items(least: int, most: int) -> WithJsonSchema:
+    return WithJsonSchema({"type": "array", "items": _ANY_NUMBER_OR_TEXT, "minItems": least, "maxItems": most})
+
+
+_Values = tuple[Value, ...]
+Point = Annotated[_Values, AfterValidator(Vector), _PLACE, _items(2, 3)]
+Direction = Annotated[Point, AfterValidator(_direction)]
+Triple = Annotated[_Values, _list("a list [x, y, z]", 3), _items(3, 3)]  # whatever the dimensions of the model
+Axis = Annotated[Triple, AfterValidator(_direction)]
+Quadruple = Annotated[_Values, _list("a list [e0, e1, e2, e3]", 4), _items(4, 4)]
+_THREE_SIZES = {"type": "array", "items": _POSITIVE_OR_TEXT, "minItems": 3, "maxItems": 3}
+Sizes = Annotated[tuple[Positive, ...], _list("a list [x, y, z]", 3), WithJsonSchema(_THREE_SIZES)]
+Tensor = Annotated[_Values, AfterValidator(_moments), _TENSOR, _items(3, 6)]
+Inertia = Annotated[Annotated[Positive, Tag("<value>")] | Annotated[Tensor, Tag("<list>")], Discriminator(_kind)]
+Spin = Annotated[Annotated[Value, Tag("<value>")] | Annotated[Triple, Tag("<list>")], Discriminator(_kind)]
+Color = Annotated[str, PlainValidator(_color), WithJsonSchema({"type": "string", "pattern": "^#[0-9a-fA-F]{6}$"})]
+
+_DOTTED_SCHEMA = {"type": "string", "pattern": f"^{DOTTED}$"}
+BodyName = Annotated[
+    str, PlainValidator(lambda value: BodyReference(_reference(value))), WithJsonSchema(_DOTTED_SCHEMA)
+]
+MarkerName = Annotated[
+    str, PlainValidator(lambda value: MarkerReference(_reference(value))), WithJsonSchema(_DOTTED_SCHEMA)
+]
+ParameterName = Annotated[str, PlainValidator(_reference), WithJsonSchema(_DOTTED_SCHEMA)]
+FileName = Annotated[str, PlainValidator(_file), WithJsonSchema({"type": "string"})]

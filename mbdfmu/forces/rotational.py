@@ -1,27 +1,42 @@
 """The spring, damper and motor between two frames."""
 
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
-from mbdfmu.description import In, NonNegative, Value
-from mbdfmu.forces.base import ForceElement, Rate, Resolve, linear_spring
-from mbdfmu.frames import Frame, Kernel, Load, Measure, relative_angle
+from mbdfmu.description import Direction, In, Mirrored, NonNegative, Only, Value
+from mbdfmu.forces.base import ForceElement, linear_spring
+from mbdfmu.frames import Kernel, Load, Measure, Resolve
+from mbdfmu.planar import Frame, relative_angle
+from mbdfmu.spatial import angle_about
+from mbdfmu.vectors import unit
 
 
 class Rotational(ForceElement, name="rotational"):
     """Torsion spring, damper and motor: torque - k (angle - a0) - c omega, on the angle of j to i (T4.2)."""
 
     modelica = "Modelica.Mechanics.Rotational.Components.SpringDamper"
+    parity: ClassVar = {2: {"angle": "odd", "torque": "odd"}, 3: {"angle": "even", "torque": "even"}}
 
     stiffness: Annotated[NonNegative, In("N.m/rad")] = 0.0
     damping: Annotated[NonNegative, In("N.m.s/rad")] = 0.0
-    free_angle: Annotated[Value, In("rad")] = 0.0
-    torque: Annotated[Value, In("N.m")] = 0.0  # of the motor; positive turns j forward, i backward
+    free_angle: Annotated[Value, In("rad"), Mirrored("odd", dimensions=2)] = 0.0
+    torque: Annotated[Value, In("N.m"), Mirrored("odd", dimensions=2)] = (
+        0.0  # of the motor; positive turns j forward, i backward
+    )
+    axis: Annotated[Direction, In("1"), Mirrored("axial"), Only(3, "leave it out")] = (
+        0.0,
+        0.0,
+        1.0,
+    )  # that both frames share
 
-    def measure(self, i: Frame, j: Frame) -> Measure:
-        return relative_angle(i, j)
+    def measure(self, i: Any, j: Any, resolve: Resolve) -> Measure:
+        if isinstance(i, Frame):
+            return relative_angle(i, j)
+        return angle_about(i, j, unit(resolve(self.axis)))
 
-    def load(self, i: Frame, j: Frame, resolve: Resolve, rate: Rate) -> Load:
+    def load(self, measure: Measure, i: Any, j: Any, resolve: Resolve) -> Load:
         stiffness, damping, free = resolve(self.stiffness), resolve(self.damping), resolve(self.free_angle)
-        spring, energy = linear_spring(self.measure(i, j), stiffness, damping, free, rate)
-        kernel = Kernel(table="rotat", constants=(stiffness, damping, free - (j.turn - i.turn)))
+        spring, energy = linear_spring(measure, stiffness, damping, free, resolve)
+        kernel = None
+        if isinstance(i, Frame):
+            kernel = Kernel(table="rotat", constants=(stiffness, damping, free - (j.turn - i.turn)))
         return Load(spring=spring, actuator=resolve(self.torque), energy=energy, kernel=kernel)

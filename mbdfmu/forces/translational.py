@@ -1,27 +1,38 @@
 """The spring, damper and actuator between two points."""
 
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
-from mbdfmu.description import In, NonNegative, Value
-from mbdfmu.forces.base import ForceElement, Rate, Resolve, linear_spring
-from mbdfmu.frames import Frame, Kernel, Load, Measure, distance
+from mbdfmu import planar, spatial
+from mbdfmu.description import Direction, In, NonNegative, Value
+from mbdfmu.forces.base import ForceElement, linear_spring
+from mbdfmu.frames import Kernel, Load, Measure, Resolve, distance
+from mbdfmu.planar import Frame
+from mbdfmu.vectors import unit
 
 
 class Translational(ForceElement, name="translational"):
-    """Spring, damper and actuator along the line between two points: force - k (l - l0) - c dl/dt (T4.1)."""
+    """Spring, damper and actuator on the distance of the ends or along an axis: force - k (l - l0) - c dl/dt (T4.1)."""
 
     modelica = "Modelica.Mechanics.MultiBody.Forces.SpringDamperParallel"
+    parity: ClassVar = {2: {"length": "even", "force": "even"}, 3: {"length": "even", "force": "even"}}
 
     stiffness: Annotated[NonNegative, In("N/m")] = 0.0
     damping: Annotated[NonNegative, In("N.s/m")] = 0.0
     free_length: Annotated[Value, In("m")] = 0.0
     force: Annotated[Value, In("N")] = 0.0  # of the actuator; positive pushes the ends apart
+    axis: Annotated[Direction | None, In("1")] = None  # in frame i, to act along; none: the line between the ends
 
-    def measure(self, i: Frame, j: Frame) -> Measure:
-        return distance(i, j)
+    def measure(self, i: Any, j: Any, resolve: Resolve) -> Measure:
+        if self.axis is None:
+            return distance(i, j)
+        if isinstance(i, Frame):
+            return planar.displacement(i, j, planar.unit_vector(resolve(self.axis)))
+        return spatial.displacement(i, j, unit(resolve(self.axis)))
 
-    def load(self, i: Frame, j: Frame, resolve: Resolve, rate: Rate) -> Load:
+    def load(self, measure: Measure, i: Any, j: Any, resolve: Resolve) -> Load:
         constants = (resolve(self.stiffness), resolve(self.damping), resolve(self.free_length))
-        spring, energy = linear_spring(self.measure(i, j), *constants, rate)
-        kernel = Kernel(table="transl", constants=(i.sx, i.sy, j.sx, j.sy, *constants))
+        spring, energy = linear_spring(measure, *constants, resolve)
+        kernel = None
+        if isinstance(i, Frame) and self.axis is None:
+            kernel = Kernel(table="transl", constants=(*i.arm, *j.arm, *constants))
         return Load(spring=spring, actuator=resolve(self.force), energy=energy, kernel=kernel)

@@ -1,23 +1,27 @@
 """The massless rod."""
 
-from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
+from mbdfmu import planar
 from mbdfmu.description import In, Positive
-from mbdfmu.frames import Frame, Measure, Primitive, fixed_distance, relative_angle
-from mbdfmu.joints.base import PlanarJoint, Resolve
+from mbdfmu.frames import Recipe, Resolve, fixed_distance
+from mbdfmu.joints.base import Freedoms, JointElement
+from mbdfmu.planar import Frame
+from mbdfmu.spatial import SpatialFrame
 
 
-class Distance(PlanarJoint, name="distance"):
+class Distance(JointElement, name="distance"):
     """Massless rod: the origins keep their distance."""
 
-    freedoms = 2
+    freedoms = Freedoms(planar=2, spatial=5)
     modelica = "Modelica.Mechanics.MultiBody.Joints.SphericalSpherical"
+    parity: ClassVar = {2: {"angle": "odd"}}
 
     length: Annotated[Positive, In("m")]
 
-    def primitives(self, i: Frame, j: Frame, resolve: Resolve) -> tuple[Primitive, ...]:
-        return (fixed_distance(i, j, resolve(self.length)),)
+    def planar(self, i: Frame, j: Frame, resolve: Resolve) -> Recipe:
+        held = fixed_distance(i, j, resolve(self.length))
+        return Recipe(primitives=(held,), free={"angle": planar.relative_angle(i, j)})
 
-    def free(self, i: Frame, j: Frame, resolve: Resolve) -> Mapping[str, Measure]:
-        return {"angle": relative_angle(i, j)}
+    def spatial(self, i: SpatialFrame, j: SpatialFrame, resolve: Resolve) -> Recipe:
+        return Recipe(primitives=(fixed_distance(i, j, resolve(self.length)),))

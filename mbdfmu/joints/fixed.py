@@ -1,14 +1,20 @@
 """The weld."""
 
-from mbdfmu.frames import Frame, Primitive, coincident, equal_angles
-from mbdfmu.joints.base import PlanarJoint, Resolve
+from mbdfmu import planar, spatial
+from mbdfmu.frames import Recipe, Resolve
+from mbdfmu.joints.base import Freedoms, JointElement
+from mbdfmu.planar import Frame
+from mbdfmu.spatial import SpatialFrame
 
 
-class Fixed(PlanarJoint, name="fixed"):
+class Fixed(JointElement, name="fixed"):
     """Weld: both frames stay together."""
 
-    freedoms = 0
+    freedoms = Freedoms(planar=0, spatial=0)
     modelica = "Modelica.Mechanics.MultiBody.Parts.FixedTranslation"
 
-    def primitives(self, i: Frame, j: Frame, resolve: Resolve) -> tuple[Primitive, ...]:
-        return (coincident(i, j), equal_angles(i, j))
+    def planar(self, i: Frame, j: Frame, resolve: Resolve) -> Recipe:
+        return Recipe(primitives=(planar.coincident(i, j), planar.equal_angles(i, j)))
+
+    def spatial(self, i: SpatialFrame, j: SpatialFrame, resolve: Resolve) -> Recipe:
+        return Recipe(primitives=(spatial.coincident(i, j), *spatial.same_orientation(i, j)))

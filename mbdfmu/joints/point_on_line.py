@@ -1,24 +1,31 @@
 """The pin in a slot."""
 
-from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
+from mbdfmu import planar, spatial
 from mbdfmu.description import Direction, In
-from mbdfmu.frames import Frame, Measure, Primitive, displacement, in_line, relative_angle, unit_vector
-from mbdfmu.joints.base import PlanarJoint, Resolve
+from mbdfmu.frames import Recipe, Resolve
+from mbdfmu.joints.base import Freedoms, JointElement, X
+from mbdfmu.planar import Frame
+from mbdfmu.spatial import SpatialFrame
+from mbdfmu.vectors import unit
 
 
-class PointOnLine(PlanarJoint, name="point_on_line"):
+class PointOnLine(JointElement, name="point_on_line"):
     """Pin in a slot: the origin of j stays on a line of i, rotation and sliding are free."""
 
-    freedoms = 2
-    modelica = "Modelica.Mechanics.MultiBody.Joints.Prismatic and Revolute in series"
+    freedoms = Freedoms(planar=2, spatial=4)
+    modelica = "Modelica.Mechanics.MultiBody.Joints.Prismatic and Revolute (in space Spherical) in series"
+    parity: ClassVar = {2: {"displacement": "even", "angle": "odd"}, 3: {"displacement": "even"}}
 
-    axis: Annotated[Direction, In("1")] = (1.0, 0.0)  # in frame i
+    axis: Annotated[Direction, In("1")] = X  # in frame i
 
-    def primitives(self, i: Frame, j: Frame, resolve: Resolve) -> tuple[Primitive, ...]:
-        return (in_line(i, j, unit_vector(resolve(self.axis))),)
+    def planar(self, i: Frame, j: Frame, resolve: Resolve) -> Recipe:
+        axis = planar.unit_vector(resolve(self.axis))
+        free = {"displacement": planar.displacement(i, j, axis), "angle": planar.relative_angle(i, j)}
+        return Recipe(primitives=(planar.in_line(i, j, axis),), free=free)
 
-    def free(self, i: Frame, j: Frame, resolve: Resolve) -> Mapping[str, Measure]:
-        axis = unit_vector(resolve(self.axis))
-        return {"displacement": displacement(i, j, axis), "angle": relative_angle(i, j)}
+    def spatial(self, i: SpatialFrame, j: SpatialFrame, resolve: Resolve) -> Recipe:
+        axis = unit(resolve(self.axis))
+        free = {"displacement": spatial.displacement(i, j, axis)}
+        return Recipe(primitives=spatial.in_line(i, j, axis), free=free)

@@ -1,23 +1,31 @@
 """The slider."""
 
-from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
+from mbdfmu import planar, spatial
 from mbdfmu.description import Direction, In
-from mbdfmu.frames import Frame, Measure, Primitive, displacement, equal_angles, in_line, unit_vector
-from mbdfmu.joints.base import PlanarJoint, Resolve
+from mbdfmu.frames import Recipe, Resolve
+from mbdfmu.joints.base import Freedoms, JointElement, X
+from mbdfmu.planar import Frame
+from mbdfmu.spatial import SpatialFrame
+from mbdfmu.vectors import unit
 
 
-class Prismatic(PlanarJoint, name="prismatic"):
+class Prismatic(JointElement, name="prismatic"):
     """Slider: j moves along an axis of i without turning."""
 
-    freedoms = 1
+    freedoms = Freedoms(planar=1, spatial=1)
     modelica = "Modelica.Mechanics.MultiBody.Joints.Prismatic"
+    parity: ClassVar = {2: {"displacement": "even"}, 3: {"displacement": "even"}}
 
-    axis: Annotated[Direction, In("1")] = (1.0, 0.0)  # in frame i
+    axis: Annotated[Direction, In("1")] = X  # in frame i
 
-    def primitives(self, i: Frame, j: Frame, resolve: Resolve) -> tuple[Primitive, ...]:
-        return (equal_angles(i, j), in_line(i, j, unit_vector(resolve(self.axis))))
+    def planar(self, i: Frame, j: Frame, resolve: Resolve) -> Recipe:
+        axis = planar.unit_vector(resolve(self.axis))
+        held = planar.equal_angles(i, j), planar.in_line(i, j, axis)
+        return Recipe(primitives=held, free={"displacement": planar.displacement(i, j, axis)})
 
-    def free(self, i: Frame, j: Frame, resolve: Resolve) -> Mapping[str, Measure]:
-        return {"displacement": displacement(i, j, unit_vector(resolve(self.axis)))}
+    def spatial(self, i: SpatialFrame, j: SpatialFrame, resolve: Resolve) -> Recipe:
+        axis = unit(resolve(self.axis))
+        held = *spatial.same_orientation(i, j), *spatial.in_line(i, j, axis)
+        return Recipe(primitives=held, free={"displacement": spatial.displacement(i, j, axis)})

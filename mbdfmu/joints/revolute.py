@@ -1,19 +1,29 @@
 """The hinge."""
 
-from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
-from mbdfmu.frames import Frame, Measure, Primitive, coincident, relative_angle
-from mbdfmu.joints.base import PlanarJoint, Resolve
+from mbdfmu import planar, spatial
+from mbdfmu.description import Direction, In, Mirrored, Only
+from mbdfmu.frames import Recipe, Resolve
+from mbdfmu.joints.base import Freedoms, JointElement, Z
+from mbdfmu.planar import Frame
+from mbdfmu.spatial import SpatialFrame
+from mbdfmu.vectors import unit
 
 
-class Revolute(PlanarJoint, name="revolute"):
-    """Hinge: the origins stay together, rotation is free."""
+class Revolute(JointElement, name="revolute"):
+    """Hinge: the origins stay together, rotation about one axis is free."""
 
-    freedoms = 1
+    freedoms = Freedoms(planar=1, spatial=1)
     modelica = "Modelica.Mechanics.MultiBody.Joints.Revolute"
+    parity: ClassVar = {2: {"angle": "odd"}, 3: {"angle": "even"}}
 
-    def primitives(self, i: Frame, j: Frame, resolve: Resolve) -> tuple[Primitive, ...]:
-        return (coincident(i, j),)
+    axis: Annotated[Direction, In("1"), Mirrored("axial"), Only(3, "leave it out")] = Z  # in both frames
 
-    def free(self, i: Frame, j: Frame, resolve: Resolve) -> Mapping[str, Measure]:
-        return {"angle": relative_angle(i, j)}
+    def planar(self, i: Frame, j: Frame, resolve: Resolve) -> Recipe:
+        return Recipe(primitives=(planar.coincident(i, j),), free={"angle": planar.relative_angle(i, j)})
+
+    def spatial(self, i: SpatialFrame, j: SpatialFrame, resolve: Resolve) -> Recipe:
+        axis = unit(resolve(self.axis))
+        held = spatial.coincident(i, j), *spatial.parallel(i, j, axis)
+        return Recipe(primitives=held, free={"angle": spatial.angle_about(i, j, axis)})

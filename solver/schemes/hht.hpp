@@ -34,7 +34,7 @@ public:
           beta_((1 - o_.alpha) * (1 - o_.alpha) / 4),
           constant_(o_.sharp_estimate ? 1.0 / 12 + o_.alpha * o_.alpha / 4  // (T5.4)
                                       : beta_ - 1 / (6 * (1 + o_.alpha))),  // eq. 25
-          q_(s_.nv),
+          q_(s_.nq()),
           v_(s_.nv),
           z_(s_.n()),
           a_(z_.data()),
@@ -100,6 +100,7 @@ public:
         for (int k = 0; k < s_.nx; ++k) grow(m[at.per_weight + s_.nv + k], x_[k]);
         st.t += h_;
         st.q.swap(q_), st.v.swap(v_), st.x.swap(x_);
+        s_.settle_turned(st.q.data());
         std::copy(a_, lambda_, st.a.begin());
         std::copy(lambda_, xdot_, st.lambda.begin());
         std::copy(xdot_, xdot_ + s_.nx, st.xdot.begin());
@@ -242,6 +243,7 @@ private:
             v_[k] = v_fixed_[k] + bv * a_[k];
             qdd_[k] = (a_[k] + back * qdd[k]) * one;
         }
+        s_.turn(st.q.data(), q_.data());
         for (int k = 0; k < s_.nx; ++k) {
             w_[k] = (1 + o_.alpha) * xdot_[k] - o_.alpha * st.xdot[k];
             x_[k] = x_fixed_[k] + bv * w_[k];
@@ -264,8 +266,9 @@ private:
         } else {
             s_.residual(p, i.work, r_.data());
         }
-        const double per_bq = 1 / bq;
-        for (int k = s_.nv; k < s_.nv + s_.nc; ++k) r_[k] *= per_bq;
+        const double per_level[3] = {1 / bq, 1 / (gamma_ * h), 1 + o_.alpha};  // eq. 13, and its like (T7.9)
+        for (int k = 0; k < s_.nc; ++k) r_[s_.nv + k] *= per_level[static_cast<int>(s_.level[k])];
+        i.mask_rows(r_.data());
         if (o_.printed_form != 0) {
             const double* balance = i.state.memory.data() + layout_.balance;
             for (int k = 0; k < s_.nv; ++k) r_[k] += balance[k];
@@ -282,6 +285,7 @@ private:
     // Solves for the correction and applies it.
     Sizes improve(Instance& i, double h) {
         i.solve(i.state.factor, r_.data());
+        s_.increments(q_.data(), r_.data());
         const double* per_weight = i.state.memory.data() + layout_.per_weight;
         for (std::size_t k = 0; k < z_.size(); ++k) z_[k] -= r_[k];
         double sum = 0, total = 0;
@@ -290,6 +294,7 @@ private:
             sum += d * d;
             total += x * x;
         }
+        total = std::max(0.0, total + turning_error(h, per_weight));
         double size = scale(h, s_.nv) * std::sqrt(sum);
         if (s_.nx > 0) {
             double states = 0;
@@ -300,6 +305,20 @@ private:
             size = std::max(size, gamma_ * (1 + o_.alpha) * h / tolerance_ * std::sqrt(states / s_.nx));
         }
         return {size, scale(h, s_.nv) * std::sqrt(total)};
+    }
+
+    // What the local error of orientations adds to the sum of squares: a rotation vector made of h v and h^2 a misses
+    // h^3/12 omega x alpha (T7.10).
+    double turning_error(double h, const double* per_weight) const {
+        double sum = 0;
+        for (int b = 0; b < s_.spatial_bodies(); ++b) {
+            const int k = 6 * b + 3;
+            const Vec miss = (-h / (12 * constant_)) * cross(load(&v_[k]), load(a_ + k));
+            const Vec change = load(a_ + k) - load(&a_start_[k]);
+            const double scale = per_weight[k] * per_weight[k];
+            sum += scale * (2 * dot(change, miss) + dot(miss, miss));
+        }
+        return sum;
     }
 
     // How large a corrector error may stay. [Negrut05] wants a fraction c of the local error and puts the tolerance in

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mbdfmu.analyses.check import Check, Residual
     from mbdfmu.description import Description
 
+NOT_UNIQUE = "  the motion needs no such row; reactions in the joints named are not unique, the smallest are reported"
 SHOWN = 20  # elements, those that are open the most
 
 
@@ -23,7 +24,8 @@ SHOWN = 20  # elements, those that are open the most
 def command(model: str) -> None:
     """Count constraints and freedoms of a MODEL, test its start.
 
-    Ends with 1 if the start positions or velocities do not fit the joints, or if constraints are redundant.
+    Ends with 1 if the start positions or velocities do not fit the joints. Redundant constraints are named; a
+    simulation leaves them out.
     """
     from mbdfmu.analyses.check import check
 
@@ -33,6 +35,10 @@ def command(model: str) -> None:
     click.echo(columns(_counts(loaded.description, result)))
     if result.openings:
         click.echo(_openings(result))
+    for redundancy in result.redundant:
+        click.echo(f"redundant: {redundancy}")
+    if result.redundant:
+        click.echo(NOT_UNIQUE)
     if not result.passed:
         end(NEGATIVE, *result.findings)
     click.echo("no findings")
@@ -41,6 +47,10 @@ def command(model: str) -> None:
 def _counts(description: Description, result: Check) -> Iterator[tuple[str, str]]:
     if result.bodies:
         yield "bodies", f"{result.bodies}, total mass {number(result.mass)} kg"
+        yield "centre of mass", f"({', '.join(map(number, result.center))}) m"
+        names = ("xx", "yy", "zz", "xy", "xz", "yz") if len(result.inertia) > 1 else ("zz",)
+        parts = [f"{name} {number(x)}" for name, x in zip(names, result.inertia, strict=True)]
+        yield "inertia about it", f"{', '.join(parts)} kg.m2"
     for section in ("joints", "forces", "motions", "constraints"):
         elements = getattr(description, section)
         if elements:

@@ -23,15 +23,19 @@ def _models() -> Iterator[str]:
 
 
 def _joints() -> Iterator[str]:
-    from mbdfmu.joints import PlanarJoint
+    from mbdfmu.joints import JointElement
 
-    for name, joint in PlanarJoint.members().items():
+    for name, joint in JointElement.members().items():
         yield f"  {name}: {joint.summary()} ({_freedoms(joint)})"
         yield columns(_entries(joint), indent=6)
 
 
 def _freedoms(joint: Any) -> str:
-    return counted(joint.freedoms, "freedom")
+    planar, spatial = joint.freedoms
+    if planar == spatial:
+        return "one equation" if planar is None else counted(planar, "freedom")
+    kinds = (("planar", planar), ("spatial", spatial))
+    return ", ".join(f"{kind}: {counted(n, 'freedom')}" for kind, n in kinds if n is not None)
 
 
 def _forces() -> Iterator[str]:
@@ -46,7 +50,7 @@ def _entries(element: type[Element]) -> Iterator[tuple[str, str]]:
     """What a file may say about an element besides its ends, with unit and default."""
     units = element.units()
     for name, info in element.model_fields.items():
-        if name not in ("i", "j", "text"):
+        if name not in ("i", "j", "start", "text"):
             default = "required" if info.is_required() else f"default {_shown(info.default)}"
             yield f"{name} [{units[name] or '1'}]" if name in units else name, default
 
@@ -62,7 +66,7 @@ def _schemes() -> Iterator[str]:
 def _shown(default: object) -> str:
     if isinstance(default, tuple):
         return f"[{', '.join(map(_shown, default))}]"
-    return number(default) if isinstance(default, float) else str(default)
+    return number(default) if isinstance(default, float) else str("none" if default is None else default)
 
 
 def _functions() -> Iterator[str]:

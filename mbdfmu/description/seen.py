@@ -1,0 +1,162 @@
+"""What a name in an expression of a sub-model becomes in the model around it; must not know elements beyond their kind.
+
+A sub-model behaves wherever it stands as it does alone: expressions see positions and velocities in its own frame, and
+in a mirrored one the signs of the original. Signals whose meaning would be lost are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn
+
+from mbdfmu.description.checks import RESERVED
+from mbdfmu.description.parts import Body, Marker, Typed
+from mbdfmu.description.placement import Placement
+from mbdfmu.description.scalars import Scalar, Triple, negated, plus
+from mbdfmu.description.values import DOTTED
+from mbdfmu.errors import ExpressionError
+from mbdfmu.expressions import names, parse
+
+_POINT, _MOVING = ("x", "y", "z"), (("vx", "vy", "vz"), ("ax", "ay", "az"))
+_OWN_AXES = ("omega_", "alpha_")  # components in body axes
+_DER = re.compile(r"der[ \t\r\n]*\([ \t\r\n]*")
+_EVEN = ("energy", "power")
+_REACTION = re.compile(r"(force|torque)\.([xyz])")  # of a joint in space, in the axes of its frame i
+_UNITS = (  # of signals that a plain name may stand for, by the end of the name
+    (r"([xyz]|displacement\w*)", "m"),
+    (r"(v[xyz]|displacement\w*_rate)", "m/s"),
+    (r"a[xyz]", "m/s2"),
+    (r"(phi|roll|pitch|yaw|lean|angle(_[12])?)", "rad"),
+    (r"(omega(_[xyz])?|(lean|angle(_[12])?)_rate)", "rad/s"),
+    (r"alpha(_[xyz])?", "rad/s2"),
+    (r"torque", "N.m"),
+)
+
+
+def unit_of(name: str) -> str | None:
+    """The unit of a signal of a body, marker or joint, which a name with a sign or a shift no longer shows."""
+    if not re.fullmatch(DOTTED, name):
+        return None
+    last = name.removesuffix(".start").rpartition(".")[2]
+    return next((unit for pattern, unit in _UNITS if re.fullmatch(pattern, last)), None)
+
+
+class Seen:
+    """The names of one sub-model."""
+
+    def __init__(self, part: str, elements: Mapping[str, Any], placement: Placement, dimensions: int) -> None:
+        self.part, self.elements, self.placement, self.dimensions = part, elements, placement, dimensions
+
+    def formula(self, text: str) -> str:
+        """An expression with the names of the model around."""
+        pieces, done = [], 0
+        for start, end, new in self._changes(text):
+            pieces += [text[done:start], new]
+            done = end
+        return "".join([*pieces, text[done:]])
+
+    def _changes(self, text: str) -> Iterator[tuple[int, int, str]]:
+        for name, start in names(parse(text)):
+            derivative = _DER.match(text, start) if name.startswith("der(") else None
+            if derivative:
+                found = re.compile(DOTTED).match(text, derivative.end())
+                assert found is not None  # the parser has read it
+                yield found.start(), found.end(), f"{self.part}.{found[0]}"
+            else:
+                try:
+                    yield start, start + len(name), self.signal(name)
+                except ExpressionError as error:
+                    raise ExpressionError(error.message, text, start) from None
+
+    def signal(self, name: str) -> str:
+        """One name."""
+        if name.partition(".")[0] in RESERVED:
+            return name
+        owner, suffix = self._owner(name)
+        element = self.elements.get(owner)
+        if isinstance(element, Body) and element.external:
+            self._refuse(name, "of an external body have no place of their own; use a marker on it")
+        if isinstance(element, Body | Marker) and suffix:
+            return self._of_frame(name, suffix, isinstance(element, Body))
+        if isinstance(element, Typed) and suffix and self.placement.mirrored:
+            return _text(signed(f"{self.part}.{name}", self.sign(owner, suffix)))
+        return f"{self.part}.{name}"
+
+    def _owner(self, name: str) -> tuple[str, str]:
+        """The element that a signal belongs to, and the rest of its name."""
+        words = name.split(".")
+        for k in range(len(words), 0, -1):
+            if ".".join(words[:k]) in self.elements:
+                return ".".join(words[:k]), ".".join(words[k:])
+        return name, ""
+
+    def _refuse(self, name: str, reason: str) -> NoReturn:
+        raise ExpressionError(f"signals such as {name!r} {reason}")
+
+    # ---- joints and forces
+
+    def sign(self, owner: str, suffix: str) -> float:
+        """What a mirror does to a coordinate of a joint or a signal of a force."""
+        element, base = self.elements[owner], suffix.removesuffix("_rate")
+        reaction = _REACTION.fullmatch(base)
+        if reaction and self.dimensions == 3:
+            sign = self.placement.signs[_POINT.index(reaction[2])]
+            return -sign if reaction[1] == "torque" else sign
+        parity = "even" if base in _EVEN else element.parity.get(self.dimensions, {}).get(base)
+        if parity is None:
+            self._refuse(f"{owner}.{suffix}", "have no known sign in a mirrored sub-model; leave them out")
+        if parity in _POINT:
+            return self.placement.signs[_POINT.index(parity)]
+        return -1.0 if parity == "odd" else 1.0
+
+    # ---- bodies and markers
+
+    def _of_frame(self, name: str, suffix: str, is_body: bool) -> str:
+        place = self.placement
+        if not place.mirrored and not place.is_turned and not any(place.origin):
+            return f"{self.part}.{name}"
+        plain, start = (name.removesuffix(".start"), ".start") if suffix.endswith(".start") else (name, "")
+        head, _, last = plain.rpartition(".")
+
+        def full(signal: str) -> str:
+            return f"{self.part}.{head}.{signal}{start}"
+
+        for group in (_POINT, *_MOVING):
+            if last in group[: self.dimensions]:
+                return self._component(group, last, full)
+        if not place.mirrored and not place.is_turned:
+            return full(last)
+        seen = self._planar(last, full) if self.dimensions == 2 else self._turning(last, full) if is_body else None
+        if seen is None:
+            self._refuse(name, "have no simple meaning in a turned or mirrored sub-model; leave them out")
+        return _text(seen)
+
+    def _component(self, group: tuple[str, ...], last: str, full: Callable[[str], str]) -> str:
+        x, y, z = (full(signal) if k < self.dimensions else 0.0 for k, signal in enumerate(group))
+        seen: Triple = self.placement.back((x, y, z), point=group is _POINT)
+        return _text(seen[group.index(last)])
+
+    def _planar(self, last: str, full: Callable[[str], str]) -> Scalar | None:
+        if last == "phi":
+            return self.placement.turning(plus(full(last), negated(self.placement.angle)))
+        return self.placement.turning(full(last)) if last in ("omega", "alpha") else None
+
+    def _turning(self, last: str, full: Callable[[str], str]) -> Scalar | None:
+        """Components in body axes; angles and quaternions are those to the ground and need an unturned one."""
+        signs = [-s if self.placement.mirrored else 1.0 for s in self.placement.signs]
+        axes = [f"{own}{k}" for own in _OWN_AXES for k in _POINT]
+        if not self.placement.is_turned:
+            axes += ["roll", "pitch", "yaw", "e1", "e2", "e3"]
+        if last in axes:
+            return signed(full(last), signs[axes.index(last) % 3])
+        return full(last) if last == "e0" and not self.placement.is_turned else None
+
+
+def signed(text: str, sign: float) -> Scalar:
+    return text if sign > 0 else negated(text)
+
+
+def _text(seen: Scalar) -> str:
+    """An operand: in parentheses, unless it is a name."""
+    return str(seen) if isinstance(seen, str) and re.fullmatch(DOTTED, seen) else f"({seen})"

@@ -1,0 +1,26 @@
+"""The plate that slides on a plane."""
+
+from typing import Annotated, ClassVar
+
+from mbdfmu import spatial
+from mbdfmu.description import Direction, In, Mirrored
+from mbdfmu.frames import Recipe, Resolve
+from mbdfmu.joints.base import Freedoms, JointElement, Z
+from mbdfmu.spatial import SpatialFrame
+from mbdfmu.vectors import normals, unit
+
+
+class Planar(JointElement, name="planar"):
+    """Plate on a plane: j slides on a plane of i and turns about its normal."""
+
+    freedoms = Freedoms(spatial=3)
+    modelica = "Modelica.Mechanics.MultiBody.Joints.Planar"
+    parity: ClassVar = {3: {"angle": "even"}}
+
+    axis: Annotated[Direction, In("1"), Mirrored("axial")] = Z  # the normal, in both frames
+
+    def spatial(self, i: SpatialFrame, j: SpatialFrame, resolve: Resolve) -> Recipe:
+        axis = unit(resolve(self.axis))
+        held = spatial.in_plane(i, j, axis), *spatial.parallel(i, j, axis)
+        slides = spatial.displacements(i, j, normals(axis), "in the plane of i")
+        return Recipe(primitives=held, free={**slides, "angle": spatial.angle_about(i, j, axis)})

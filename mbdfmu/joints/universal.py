@@ -1,0 +1,27 @@
+"""The Cardan joint."""
+
+from typing import Annotated, ClassVar
+
+from mbdfmu import spatial
+from mbdfmu.description import Direction, In, Mirrored
+from mbdfmu.frames import Recipe, Resolve
+from mbdfmu.joints.base import Freedoms, JointElement, X, Y
+from mbdfmu.spatial import SpatialFrame
+from mbdfmu.vectors import across, unit
+
+
+class Universal(JointElement, name="universal"):
+    """Cardan joint: the origins stay together, and an axis of i stays perpendicular to one of j."""
+
+    freedoms = Freedoms(spatial=2)
+    modelica = "Modelica.Mechanics.MultiBody.Joints.Universal"
+    parity: ClassVar = {3: {"angle_1": "even", "angle_2": "even"}}
+
+    axis_i: Annotated[Direction, In("1"), Mirrored("axial")] = X  # of the cross in frame i
+    axis_j: Annotated[Direction, In("1"), Mirrored("axial")] = Y  # of the cross in frame j, made perpendicular
+
+    def spatial(self, i: SpatialFrame, j: SpatialFrame, resolve: Resolve) -> Recipe:
+        a = unit(resolve(self.axis_i))
+        b = across(a, unit(resolve(self.axis_j)))
+        held = spatial.coincident(i, j), spatial.perpendicular(i, a, j, b)
+        return Recipe(primitives=held, free=spatial.universal_angles(i, a, j, b))

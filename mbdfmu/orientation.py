@@ -1,0 +1,127 @@
+"""Orientations in symbolic form: quaternions and rotation matrices from whatever a file gives; must not know bodies.
+
+A quaternion (e0, e1, e2, e3) and a matrix R describe the same turn: R takes vectors from the turned axes to those that
+the turn is given in. Products compose: R(p q) = R(p) R(q).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mbdfmu.coordinates import Matrix, Vector
+from mbdfmu.description import SEQUENCES, Orientation
+from mbdfmu.expressions import Graph, Node, atan2, cos, less, select, sin, sqrt
+from mbdfmu.vectors import cross, transposed, turned, unit
+
+Quaternion = tuple[Node, Node, Node, Node]
+Resolve = Callable[[Any], Node]  # a number or expression of the description -> its node
+
+
+def quaternion(orientation: Orientation | None, resolve: Resolve, graph: Graph) -> Quaternion:
+    """The unit quaternion of an orientation; none is no turn."""
+    if orientation is None:
+        return graph.one, graph.zero, graph.zero, graph.zero
+    return product(quaternion(orientation.within, resolve, graph), _own_quaternion(orientation, resolve, graph))
+
+
+def _own_quaternion(orientation: Orientation, resolve: Resolve, graph: Graph) -> Quaternion:
+    if orientation.quaternion is not None:
+        return normalised(tuple(map(resolve, orientation.quaternion)))  # type: ignore[arg-type]
+    if orientation.axis is not None:
+        half = 0.5 * resolve(orientation.angle)
+        x, y, z = (sin(half) * a for a in unit(tuple(map(resolve, orientation.axis))))  # type: ignore[arg-type]
+        return cos(half), x, y, z
+    if orientation.angles is not None and orientation.sequence is not None:
+        first, second, third = (
+            _about(axis, resolve(orientation.angles[k]), graph) for k, axis in SEQUENCES[orientation.sequence]
+        )
+        return product(product(first, second), third)
+    if orientation.reverse is not None:
+        e0, x, y, z = quaternion(orientation.reverse, resolve, graph)
+        return e0, -x, -y, -z
+    return of_matrix(_of_directions(orientation, resolve))
+
+
+def matrix(orientation: Orientation | None, resolve: Resolve, graph: Graph) -> Matrix:
+    """The rotation matrix of an orientation; none is no turn."""
+    if orientation is None:
+        return rotation(quaternion(None, resolve, graph))
+    own = rotation(_own_quaternion(orientation, resolve, graph))
+    if orientation.x is not None:  # needs no choice of candidates
+        own = _of_directions(orientation, resolve)
+    return own if orientation.within is None else composed(matrix(orientation.within, resolve, graph), own)
+
+
+def _of_directions(orientation: Orientation, resolve: Resolve) -> Matrix:
+    x = unit(tuple(map(resolve, orientation.x or ())))  # type: ignore[arg-type]
+    z = unit(cross(x, tuple(map(resolve, orientation.y or ()))))  # type: ignore[arg-type]
+    return transposed((x, cross(z, x), z))
+
+
+def _about(axis: int, angle: Node, graph: Graph) -> Quaternion:
+    """The turn about x, y or z."""
+    e = [graph.zero, graph.zero, graph.zero]
+    e[axis] = sin(0.5 * angle)
+    return cos(0.5 * angle), e[0], e[1], e[2]
+
+
+def rotation(q: Quaternion) -> Matrix:
+    """The matrix of a unit quaternion."""
+    e0, e1, e2, e3 = q
+    return (
+        (1 - 2 * (e2 * e2 + e3 * e3), 2 * (e1 * e2 - e0 * e3), 2 * (e1 * e3 + e0 * e2)),
+        (2 * (e1 * e2 + e0 * e3), 1 - 2 * (e1 * e1 + e3 * e3), 2 * (e2 * e3 - e0 * e1)),
+        (2 * (e1 * e3 - e0 * e2), 2 * (e2 * e3 + e0 * e1), 1 - 2 * (e1 * e1 + e2 * e2)),
+    )
+
+
+def of_matrix(r: Matrix) -> Quaternion:
+    """The unit quaternion of a rotation matrix, for every turn.
+
+    Each candidate is 4 e_k times the quaternion, so that its own component is 4 e_k^2. These add up to 4, hence one of
+    them is at least 1, and that candidate is far from zero.
+    """
+    (a, b, c), (d, e, f), (g, h, i) = r
+    candidates = (
+        (1 + a + e + i, h - f, c - g, d - b),
+        (h - f, 1 + a - e - i, d + b, g + c),
+        (c - g, d + b, 1 - a + e - i, h + f),
+        (d - b, g + c, h + f, 1 - a - e + i),
+    )
+    chosen = candidates[3]
+    for k in (2, 1, 0):
+        chosen = tuple(  # type: ignore[assignment]
+            select(less(candidates[k][k], 1.0), other, own) for own, other in zip(candidates[k], chosen, strict=True)
+        )
+    return normalised(chosen)
+
+
+def roll_pitch_yaw(r: Matrix) -> Vector:
+    """The angles of the sequence "rpy", pitch between -90 and 90 degrees."""
+    return atan2(r[2][1], r[2][2]), atan2(-r[2][0], sqrt(r[0][0] ** 2 + r[1][0] ** 2)), atan2(r[1][0], r[0][0])
+
+
+def product(p: Quaternion, q: Quaternion) -> Quaternion:
+    """First the turn q, then p, both seen from outside."""
+    a, b, c, d = p
+    e, f, g, h = q
+    return (
+        a * e - b * f - c * g - d * h,
+        a * f + b * e + c * h - d * g,
+        a * g - b * h + c * e + d * f,
+        a * h + b * g - c * f + d * e,
+    )
+
+
+def normalised(q: Quaternion) -> Quaternion:
+    """The quaternion with length 1."""
+    e0, e1, e2, e3 = q
+    length = sqrt(e0 * e0 + e1 * e1 + e2 * e2 + e3 * e3)
+    return e0 / length, e1 / length, e2 / length, e3 / length
+
+
+def composed(a: Matrix, b: Matrix) -> Matrix:
+    """A B: first the turn B, then A, both seen from outside."""
+    columns = transposed(b)
+    return transposed((turned(a, columns[0]), turned(a, columns[1]), turned(a, columns[2])))

@@ -1,0 +1,31 @@
+"""The one table of variables: every name a user may say, with unit, causality and symbolic definition.
+
+Expressions, results, `info`, FMI descriptions and recordings read it; nobody builds a second. Names are resolved here
+and end in lowering.py, where indices begin. This room must not know indices or the solver.
+"""
+
+from mbdfmu.frames import Side
+from mbdfmu.signals.builder import tabulate
+from mbdfmu.signals.table import (
+    Constraint,
+    Coordinate,
+    ForceTerm,
+    Initial,
+    RigidBody,
+    Signal,
+    SymbolicModel,
+    Winding,
+)
+
+__all__ = [
+    "Constraint",
+    "Coordinate",
+    "ForceTerm",
+    "Initial",
+    "RigidBody",
+    "Side",
+    "Signal",
+    "SymbolicModel",
+    "Winding",
+    "tabulate",
+]

@@ -1,0 +1,108 @@
+"""A model while its names are being resolved; must not know which elements there are."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mbdfmu.coordinates import Coordinates
+from mbdfmu.description import Description
+from mbdfmu.expressions import Node, evaluate, floor, names, parse
+from mbdfmu.frames import Measure, Placed, Side
+from mbdfmu.resolution import PARAMETERS, Names
+from mbdfmu.signals.table import Constraint, Coordinate, ForceTerm, Initial, Signal, Winding
+from mbdfmu.units import differentiated
+
+TURN = 2 * math.pi
+
+
+class Draft:
+    """Names, signals and whatever else the sections of a description have given so far."""
+
+    def __init__(self, description: Description) -> None:
+        self.d = description
+        self.names = Names()
+        self.graph = self.names.graph
+        self.motion = Coordinates(self.graph)
+        self.problems = self.names.problems
+        self.signals: dict[str, Signal] = {}
+        self.ends: list[Placed] = []  # of joints and forces
+        self.coordinates: list[Coordinate] = []
+        self.constraints: list[Constraint] = []
+        self.forces: list[ForceTerm] = []
+        self.windings: list[Winding] = []
+        self.sides: list[Side] = []
+        self.initials: list[Initial] = []
+
+    def add(self, signal: Signal) -> None:
+        """A signal, under whose name expressions find its node."""
+        self.signals[signal.name] = signal
+        self.names.define(signal.name, signal.node)
+
+    def settable(self, value: Node, *, name: str, **properties: Any) -> None:
+        """A parameter that an instance may change."""
+        start, node = float(evaluate([value], {})[0]), self.graph.symbol("p", name)
+        self.add(Signal(name=name, node=node, causality="parameter", start=start, **properties))
+
+    def start(self, name: str, value: float | str, unit: str, path: str) -> None:
+        """A start value: a parameter of its own, or computed from parameters."""
+        node = self.names.value(path, value, PARAMETERS)
+        properties: dict[str, Any] = {"unit": unit, "variability": "fixed", "text": f"start value of {name}"}
+        if node.support:
+            self.add(Signal(name=f"{name}.start", node=node, causality="calculatedParameter", **properties))
+        else:
+            self.settable(node, name=f"{name}.start", **properties)
+
+    def started(self, name: str) -> Node:
+        """The start value of a coordinate or rate; zero where it could not be resolved."""
+        return self.names.nodes.get(f"{name}.start", self.graph.zero)
+
+    def point(self, path: str, value: object, allowed: frozenset[str]) -> tuple[Node, ...]:
+        """The components of a point or direction, as many as the model has dimensions."""
+        return self.names.point(path, self.d.point(value), allowed)
+
+    def measure(self, name: str, measure: Measure) -> None:
+        """A measure and its rate as signals."""
+        self.add(Signal(name=name, unit=measure.unit, node=measure.value, text=measure.text))
+        rate, unit = self.motion.rate(measure.value), differentiated(measure.unit)
+        self.add(Signal(name=f"{name}_rate", unit=unit, node=rate, text=f"rate of {name}"))
+
+    def unit_of(self, expression: str) -> str:
+        """The unit of a signal; empty for any other expression."""
+        signal = self.signals.get(expression.strip())
+        return signal.unit if signal else ""
+
+
+class Context:
+    """What the recipe of one element may ask (`Resolve` of frames.py)."""
+
+    def __init__(self, draft: Draft, section: str, name: str, allowed: frozenset[str]) -> None:
+        self.draft, self.path, self.name, self.allowed = draft, f"{section}.{name}", name, allowed
+        self.turning: dict[str, Node] = {}  # the angles whose turns it counts
+
+    def __call__(self, value: Any) -> Any:
+        if isinstance(value, tuple):
+            return self.draft.point(self.path, value, self.allowed)
+        return self.draft.names.value(self.path, value, self.allowed)
+
+    def rate(self, node: Node) -> Node:
+        return self.draft.motion.rate(node)
+
+    def counted(self, key: str, measure: Measure) -> Measure:
+        """The turn is the one that brings the angle nearest to its last value."""
+        if not measure.counts:
+            return measure
+        angle, name = measure.value, f"{self.name}.{key}"
+        last = self.draft.graph.symbol("turn", name)
+        node = angle + TURN * floor((last - angle) / TURN + 0.5)
+        self.turning[key] = node
+        return Measure(value=node, unit=measure.unit, text=measure.text)
+
+    def unit(self, expression: str) -> str:
+        """Of the one signal in it; a mirrored or shifted sub-model adds a sign or a number."""
+        known = {name for name, _ in names(parse(expression))}
+        found = self.draft.unit_of(known.pop()) if len(known) == 1 else ""
+        if not found and not self.draft.problems:
+            reason = f"must name one coordinate of a joint or body, found {expression!r}"
+            self.draft.problems.append(f"{self.path}: {reason}")
+        return found

@@ -1,0 +1,137 @@
+"""What a resolved model consists of, still by name; must not know how it was resolved, nor indices."""
+
+from __future__ import annotations
+
+import fnmatch
+from dataclasses import dataclass, field
+
+from mbdfmu.coordinates import Coordinates
+from mbdfmu.description import Description
+from mbdfmu.errors import ModelError, did_you_mean
+from mbdfmu.expressions import Graph, Node
+from mbdfmu.frames import Level, Load, Measure, Placed, Primitive, Side
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signal:
+    """One variable of the model."""
+
+    name: str
+    unit: str
+    node: Node = field(repr=False)
+    causality: str = "local"  # parameter, calculatedParameter, input, output, local, independent (as in FMI)
+    variability: str = "continuous"  # fixed, tunable, continuous
+    start: float | None = None  # of parameters and inputs
+    minimum: float | None = None
+    maximum: float | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coordinate:
+    """One scalar coordinate; rotations of spatial bodies are small ones about the body's axes, from the quaternion."""
+
+    name: str  # `crank.phi`; of its signal, except for rotations of spatial bodies
+    label: str  # in messages, `body 'crank' phi`
+    node: str  # what is eliminated together: the body
+    unit: str
+    rate: str  # name of the velocity's signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class RigidBody:
+    """Mass and inertia about the centre of mass."""
+
+    name: str
+    mass: Node
+    inertia: tuple[Node, ...]  # planar: one; spatial, in body axes: xx yy zz xy xz yz
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constraint:
+    """Constraint rows of one element, with what the solver needs to find a native kernel for them."""
+
+    label: str  # `joint 'hinge'`
+    name: str
+    primitives: tuple[Primitive, ...]
+    ends: tuple[str, str] | None = None  # bodies of a joint
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForceTerm:
+    """One force element: its measure, load and ends."""
+
+    name: str
+    measure: Measure
+    load: Load
+    ends: tuple[Placed, Placed]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Winding:
+    """An angle that counts turns: the symbol ("turn", name) holds its last value, and `start` at the start."""
+
+    name: str
+    node: Node
+    start: Node
+
+
+@dataclass(frozen=True, kw_only=True)
+class Initial:
+    """A wish for the start: the value is zero where it is fulfilled; one that is not required gives way."""
+
+    label: str
+    value: Node
+    level: Level
+    required: bool
+    unit: str  # of the value
+
+
+@dataclass(kw_only=True)
+class SymbolicModel:
+    """A description with all names resolved."""
+
+    description: Description
+    graph: Graph
+    motion: Coordinates
+    signals: dict[str, Signal]
+    coordinates: list[Coordinate]
+    bodies: list[RigidBody]
+    gravity: tuple[Node, ...]
+    position_starts: list[Node]  # one per coordinate; zero for rotations of spatial bodies
+    orientation_starts: list[Node]  # four per spatial body, a unit quaternion
+    velocity_starts: list[Node]
+    constraints: list[Constraint]
+    forces: list[ForceTerm]
+    windings: list[Winding]
+    sides: list[Side]
+    initials: list[Initial]
+    generalized_forces: dict[str, Node]  # on user-written coordinates
+    mass_matrix: dict[tuple[str, str], Node]
+    length: Node
+
+    @property
+    def dimensions(self) -> int:
+        """2 for planar models, 3 for spatial ones."""
+        return self.description.dimensions
+
+    @property
+    def parameters(self) -> list[Signal]:
+        """The parameters that an instance may change, in order."""
+        return [s for s in self.signals.values() if s.causality == "parameter"]
+
+    def matching(self, pattern: str) -> list[Signal]:
+        """Signals whose name fits a pattern such as `crank.*`."""
+        return [s for s in self.signals.values() if fnmatch.fnmatchcase(s.name, pattern)]
+
+    def signal(self, name: str) -> Signal:
+        """The signal of that name; ModelError with the nearest one if there is none."""
+        if name not in self.signals:
+            raise ModelError(
+                f"model '{self.description.name}' has no signal {name!r}{did_you_mean(name, self.signals)}"
+            )
+        return self.signals[name]
+
+    def rate(self, node: Node) -> Node:
+        """Time derivative of a node."""
+        return self.motion.rate(node)

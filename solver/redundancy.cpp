@@ -1,0 +1,164 @@
+// Rows that repeat others: found by a rank-revealing factorisation, left out of the motion, and given their share of
+// the reactions (the smallest in the least-squares sense) when these are reported (T7.13).
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "instance.hpp"
+
+namespace mbd {
+namespace {
+
+constexpr double dependent = 1e-9;        // of a row of size one: below it a row is a combination of others
+constexpr double nearly_dependent = 0.1;  // of a mechanism that could not get past its dead point
+constexpr double mentioned = 1e-6;        // coefficients below this are rounding
+
+}  // namespace
+
+// Whether rows can repeat each other at all: not where joints and bodies form trees that hang on the ground.
+bool Instance::has_loops() const {
+    std::vector<int> parent(system.nodes.count() + 1);
+    std::iota(parent.begin(), parent.end(), 0);
+    const auto root = [&](int k) {
+        while (parent[k] != k) k = parent[k] = parent[parent[k]];
+        return k;
+    };
+    std::vector<std::vector<int>> touched(system.nodes.count());  // what each joint holds
+    for_each_gradient_entry([&](int row, int col, double) {
+        auto& t = touched[system.nodes.of_unknown[system.nv + row]];
+        const int body = system.nodes.of_unknown[col];
+        if (std::find(t.begin(), t.end(), body) == t.end()) t.push_back(body);
+    });
+    for (auto& t : touched) {
+        if (t.size() == 1) t.push_back(system.nodes.count());  // the ground
+        for (std::size_t k = 1; k < t.size(); ++k) {
+            const int a = root(t[0]), b = root(t[k]);
+            if (a == b) return true;
+            parent[a] = b;
+        }
+    }
+    return false;
+}
+
+// G with translations in the model's length and rows of size one, transposed.
+Eigen::SparseMatrix<double> Instance::unit_gradient(std::vector<double>& sizes) const {
+    std::vector<Eigen::Triplet<double>> entries;
+    sizes.assign(system.nc, 0.0);
+    for_each_gradient_entry([&](int row, int col, double value) {
+        const double scaled = value * (system.rotational[col] ? 1 : length());
+        if (!std::isfinite(scaled)) return;
+        entries.emplace_back(col, row, scaled);
+        sizes[row] += scaled * scaled;
+    });
+    for (double& size : sizes) size = std::sqrt(size);
+    std::vector<Eigen::Triplet<double>> unit;
+    for (const auto& e : entries)
+        if (sizes[e.col()] > 0) unit.emplace_back(e.row(), e.col(), e.value() / sizes[e.col()]);
+    Eigen::SparseMatrix<double> transposed(system.nv, system.nc);
+    transposed.setFromTriplets(unit.begin(), unit.end());
+    return transposed;
+}
+
+// The rows that repeat others at the last evaluate_index1(), and what they repeat.
+std::vector<Redundancy> Instance::repeated_rows(double threshold) const {
+    std::vector<Redundancy> found;
+    if (system.nc == 0) return found;  // Eigen::SparseQR reads beyond an empty matrix
+    std::vector<double> sizes;
+    const auto transposed = unit_gradient(sizes);
+    Eigen::SparseQR<Eigen::SparseMatrix<double>, Eigen::NaturalOrdering<int>> qr;  // earlier rows are kept
+    qr.setPivotThreshold(threshold);
+    qr.compute(transposed);
+    if (qr.info() != Eigen::Success) return found;
+    const int rank = static_cast<int>(qr.rank());
+    if (rank == system.nc) return found;
+    const Eigen::SparseMatrix<double> R = qr.matrixR();
+    const auto& order = qr.colsPermutation().indices();
+    for (int k = rank; k < system.nc; ++k) {
+        Redundancy r{order[k], {}};
+        Eigen::VectorXd combination = Eigen::VectorXd(R.col(k)).head(rank);
+        R.topLeftCorner(rank, rank).template triangularView<Eigen::Upper>().solveInPlace(combination);
+        for (int j = 0; j < rank; ++j)
+            if (std::fabs(combination[j]) > mentioned)
+                r.repeats.emplace_back(order[j], combination[j] * sizes[order[k]] / sizes[order[j]]);
+        found.push_back(std::move(r));
+    }
+    return found;
+}
+
+// Leaves out the rows that repeat others at the state; true where the choice changed.
+bool Instance::choose_rows() {
+    const auto before = state.dropped;
+    state.dropped.clear();
+    redundancies.clear();
+    if (system.nc > 0) {
+        evaluate_index1(v.data());
+        if (has_loops()) redundancies = repeated_rows(dependent);
+    }
+    for (const auto& r : redundancies) state.dropped.push_back(system.nv + r.row);
+    std::sort(state.dropped.begin(), state.dropped.end());
+    return state.dropped != before;
+}
+
+std::string Instance::dead_point() {
+    if (system.nc == 0) return {};
+    v = state.v;
+    evaluate_index1(v.data());
+    std::string names;
+    for (const auto& r : repeated_rows(nearly_dependent))
+        if (!std::binary_search(state.dropped.begin(), state.dropped.end(), system.nv + r.row))
+            names += (names.empty() ? "" : ", ") + label(system.nv + r.row);
+    return names;
+}
+
+// Takes the rows left out from the derivative stream; what they held goes to `dropped_gradients_`.
+void Instance::mask() {
+    if (masked_ != state.dropped) {
+        masked_ = state.dropped;
+        masked_singles_.clear(), masked_pairs_.clear();
+        const auto is_dropped = [&](int k) { return std::binary_search(masked_.begin(), masked_.end(), k); };
+        const auto& pattern = system.pattern;
+        for (std::size_t e = 0; e < pattern.singles.size(); ++e)
+            if (is_dropped(pattern.singles[e].row) || is_dropped(pattern.singles[e].col))
+                masked_singles_.push_back(static_cast<int>(e));
+        for (std::size_t e = 0; e < pattern.pairs.size(); ++e)
+            if (is_dropped(pattern.pairs[e].row)) masked_pairs_.push_back(static_cast<int>(e));
+    }
+    dropped_gradients_.clear();
+    for (int e : masked_singles_) {
+        const auto& p = system.pattern.singles[e];
+        if (p.row >= system.nv && p.col < system.nv) dropped_gradients_.push_back({p.row, p.col, work.singles[e]});
+        work.singles[e] = 0;
+    }
+    for (int e : masked_pairs_) {
+        const auto& p = system.pattern.pairs[e];
+        dropped_gradients_.push_back({p.row, p.col, work.pairs[e]});
+        work.pairs[e] = 0;
+    }
+}
+
+// lambda := the smallest one with the same G^T lambda. Every row left out gives a direction along which reactions can
+// be shifted without any effect on the motion; torques count by the model's length.
+void Instance::spread_reactions() {
+    const int count = static_cast<int>(state.dropped.size());
+    if (count == 0) return;
+    Eigen::MatrixXd shifts(system.nc, count);
+    for (int k = 0; k < count; ++k) {
+        std::fill(unknowns_.begin(), unknowns_.end(), 0.0);
+        for (const auto& g : dropped_gradients_)
+            if (g.row == state.dropped[k]) unknowns_[g.col] += g.value;
+        solve(factor1_, unknowns_.data());  // [M G^T; G 0][0; c] = [g; 0]: g is the combination c of the rows kept
+        for (int row = 0; row < system.nc; ++row) shifts(row, k) = -unknowns_[system.nv + row];
+        shifts(state.dropped[k] - system.nv, k) = 1;
+    }
+    Eigen::VectorXd force = Eigen::Map<Eigen::VectorXd>(lambda.data(), system.nc);
+    for (int row = 0; row < system.nc; ++row) {
+        const double size = system.rotational[system.nv + row] ? 1 / length() : 1;
+        shifts.row(row) *= size;
+        force[row] *= size;
+    }
+    const Eigen::VectorXd along = shifts.colPivHouseholderQr().solve(force);
+    for (int row = 0; row < system.nc; ++row)
+        lambda[row] -= shifts.row(row).dot(along) / (system.rotational[system.nv + row] ? 1 / length() : 1);
+}
+
+}  // namespace mbd
