@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -18,7 +19,7 @@ from mbdfmu.errors import did_you_mean
 __all__ = ["main"]
 
 # In the order in which a newcomer needs them; each is a file of mbdfmu/cli/verbs, imported when it is asked for.
-VERBS = ("demo", "list", "check", "info", "simulate", "plot", "compare", "export-fmu", "schema")
+VERBS = ("demo", "list", "check", "info", "simulate", "plot", "animate", "compare", "import", "export-fmu", "schema")
 
 
 class Verbs(click.Group):
@@ -30,7 +31,8 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        command: click.Command = import_module(f"mbdfmu.cli.verbs.{cmd_name.replace('-', '_')}").command
+        module = cmd_name.replace("-", "_") + "_" * iskeyword(cmd_name)
+        command: click.Command = import_module(f"mbdfmu.cli.verbs.{module}").command
         return command
 
     def resolve_command(
