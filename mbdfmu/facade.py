@@ -28,6 +28,7 @@ from mbdfmu.description import (
     Motion,
     Output,
     Parameter,
+    Submodel,
 )
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.lowering import lower
@@ -38,6 +39,7 @@ from mbdfmu.tabular import read_inputs
 _SECTION: dict[type[Element], str] = {
     Parameter: "parameters", Input: "inputs", Marker: "markers", Body: "bodies", Joint: "joints", Force: "forces",
     Motion: "motions", Coordinate: "coordinates", Constraint: "constraints", Output: "outputs",
+    Submodel: "submodels",
 }  # fmt: skip
 DEFAULT_POINTS = 500  # of output, where nothing is said
 
@@ -46,7 +48,7 @@ class Model:
     """A multibody model: built in Python or loaded from a file, then simulated and exported."""
 
     def __init__(self, name: str, **header: Any) -> None:
-        """`header`: gravity, text, length, velocity_terms, experiment as in a model file."""
+        """`header`: dimensions, gravity, text, length, velocity_terms, experiment as in a model file."""
         self._data: dict[str, Any] = {"format_version": 1, "name": name, **header}
         self._compiled: CompiledModel | None = None
         self._description: Description | None = None
@@ -189,7 +191,7 @@ class Model:
         simulation = self.start(parameters=parameters, start=start, assemble=assemble, **settings)
         names = recorded_names(self.symbolic, record)
         recording = run(simulation, times, names, self._schedule(inputs, interpolation), progress)
-        return self._result(recording, t_end)
+        return self._result(recording, t_end, parameters or {})
 
     def export_fmu(self, path: str | os.PathLike[str], runtime: str | None = None, **settings: Any) -> Path:
         """Write the model as an FMI 2.0 co-simulation FMU, `path` ending in .fmu.
@@ -207,7 +209,7 @@ class Model:
             inputs = {name: (table.time, table[name]) for name in table.columns}
         return InputSchedule.make(inputs, known, interpolation)
 
-    def _result(self, recording: Any, t_end: float) -> Result:
+    def _result(self, recording: Any, t_end: float, parameters: Mapping[str, float]) -> Result:
         message = ""
         if recording.interrupted:
             message = f"interrupted at t = {recording.time[-1] if len(recording.time) else 0:g} s of {t_end:g} s"
@@ -222,6 +224,8 @@ class Model:
             complete=not message,
             message=message,
             model=self.name,
+            description=self.description.whole().to_json(),
+            parameters={name: float(value) for name, value in parameters.items()},
         )
         if recording.failure is not None:
             recording.failure.result = result

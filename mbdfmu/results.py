@@ -26,17 +26,23 @@ MAT_KEYWORD = re.compile(
     "break|case|catch|classdef|continue|else|elseif|end|for|function|global|if|otherwise|parfor|persistent|return|spmd|"
     "switch|try|while"
 )
-STATISTIC = "statistics."  # prefix of the HDF5 attributes that hold the statistics
+STATISTIC, PARAMETER = "statistics.", "parameters."  # prefixes of the HDF5 attributes that hold them
+MODEL = "%model/description"  # HDF5 dataset; too long for an attribute, and no signal has such a key
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(Table):
-    """The table of a run and its story; `complete` is False and `message` says why where the run ended early."""
+    """The table of a run and its story; `complete` is False and `message` says why where the run ended early.
+
+    `description` is the text of the model file, `parameters` are the values that the run had in place of the model's.
+    """
 
     statistics: dict[str, int | float] = field(default_factory=dict, kw_only=True)
     complete: bool = field(default=True, kw_only=True)
     message: str = field(default="", kw_only=True)
     model: str = field(default="", kw_only=True)
+    description: str = field(default="", kw_only=True)
+    parameters: dict[str, float] = field(default_factory=dict, kw_only=True)
 
     def __repr__(self) -> str:
         span = f", t = {self.time[0]:g} .. {self.time[-1]:g} s" if len(self.time) else ""
@@ -54,7 +60,7 @@ class Result(Table):
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Result:
-        """Read a .csv or .h5 file. CSV holds signals only: statistics, model name and completeness are not in it."""
+        """Read a .csv, .h5 or .mat file. CSV and MATLAB files hold signals only, HDF5 files the whole story."""
         result: Result = _by_suffix(path, _READERS)(cls, path)
         return result
 
@@ -75,9 +81,16 @@ class Result(Table):
                 dataset = file.create_dataset(_hdf5_key(name), data=self[name])
                 dataset.attrs["name"] = name
                 dataset.attrs["unit"] = self.unit(name)
-            story = {"model": self.model, "complete": self.complete, "message": self.message}
-            for key, value in (story | {STATISTIC + key: value for key, value in self.statistics.items()}).items():
+            for key, value in self._story().items():
                 file.attrs[key] = value
+            if self.description:
+                file[MODEL] = self.description
+
+    def _story(self) -> dict[str, Any]:
+        """What else there is to say, as attributes."""
+        story = {"model": self.model, "complete": self.complete, "message": self.message}
+        story |= {STATISTIC + key: value for key, value in self.statistics.items()}
+        return story | {PARAMETER + key: value for key, value in self.parameters.items()}
 
     def to_mat(self, path: str | os.PathLike[str]) -> None:
         """Write MATLAB v4: a column vector for each signal and three tables of original name, variable and unit."""
@@ -168,11 +181,41 @@ def _from_hdf5(cls: type[Result], file: h5py.File) -> Result:
         time,
         {name: dataset[()] for name, dataset in datasets.items()},
         {name: str(dataset.attrs.get("unit", "")) for name, dataset in datasets.items()},
-        statistics={k.removeprefix(STATISTIC): v.item() for k, v in file.attrs.items() if k.startswith(STATISTIC)},
+        statistics=_attributes(file, STATISTIC),
         complete=bool(file.attrs.get("complete", True)),
         message=str(file.attrs.get("message", "")),
         model=str(file.attrs.get("model", "")),
+        description=file[MODEL].asstr()[()] if MODEL in file else "",
+        parameters=_attributes(file, PARAMETER),
     )
+
+
+def _attributes(file: h5py.File, prefix: str) -> dict[str, Any]:
+    return {key.removeprefix(prefix): value.item() for key, value in file.attrs.items() if key.startswith(prefix)}
+
+
+def _read_mat(cls: type[Result], path: str | os.PathLike[str]) -> Result:
+    from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
+
+    if not Path(path).is_file():
+        raise ModelError(f"{path}: there is no such file")
+    try:
+        content = loadmat(path, appendmat=False)
+    except (MatReadError, NotImplementedError, OSError, TypeError, ValueError) as error:
+        raise ModelError(f"{path}: cannot be read as a MATLAB file: {error}") from error
+    lost = [name for name in MAT_TABLE if name not in content]
+    if lost:
+        raise ModelError(f"{path}: has no {', '.join(lost)}; only files written by mbdfmu can be read")
+    table = [[_plain(text) for text in content[name]] for name in MAT_TABLE]
+    columns = {name: content[variable].reshape(-1) for name, variable, _ in zip(*table, strict=True)}
+    units = {name: unit for name, _, unit in zip(*table, strict=True) if name != TIME}
+    return cls(columns.pop(TIME), columns, units)
+
+
+def _plain(text: str) -> str:
+    """A row of a MATLAB table as it was before `_mat_text`."""
+    return re.sub(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})", lambda m: chr(int(m[1][1:], 16)), text.rstrip())
 
 
 def _hdf5_key(name: str) -> str:
@@ -210,7 +253,7 @@ def _by_suffix(path: str | os.PathLike[str], table: Mapping[str, Callable[..., A
     return table[suffix]
 
 
-_READERS: dict[str, Callable[..., Any]] = {".csv": _read_csv, ".h5": _read_hdf5, ".hdf5": _read_hdf5}
+_READERS: dict[str, Callable[..., Any]] = {".csv": _read_csv, ".h5": _read_hdf5, ".hdf5": _read_hdf5, ".mat": _read_mat}
 _WRITERS: dict[str, Callable[..., Any]] = {
     ".csv": Result.to_csv,
     ".h5": Result.to_hdf5,
