@@ -18,19 +18,36 @@ from pathlib import Path
 from typing import Any, get_args
 
 import mbdfmu.forces  # noqa: F401  fills the family
-from mbdfmu.description import Body, Coordinate, Description, Force, Joint, Marker, Motion, schema
+from mbdfmu.description import (
+    Body,
+    Coordinate,
+    Description,
+    Force,
+    Initial,
+    Joint,
+    Marker,
+    Motion,
+    Orientation,
+    Shape,
+    schema,
+)
 from mbdfmu.description.description import Header
 from mbdfmu.description.parts import Element, Experiment, Typed
 from mbdfmu.description.pieces import sections
 from mbdfmu.expressions import FUNCTIONS
 from mbdfmu.facade import Model
-from mbdfmu.joints import PlanarJoint
+from mbdfmu.joints import JointElement, Relation
 from mbdfmu.schemes import Scheme
 
 DOCS = Path(__file__).resolve().parent
 TABLE = re.compile(r"(?P<begin><!-- table: (?P<name>[\w-]+) -->\n)(?P<body>.*?)(?P<end><!-- end -->)", re.DOTALL)
 BY_HAND, OPEN = "", "?"  # the last cell of a row: to be kept, not yet written
-ENDS = ("i", "j", "text")  # fields that every joint and force has
+COMMON: dict[Any, tuple[str, ...]] = {  # fields that all members of a family have
+    Joint: ("i", "j", "text", "start"),
+    Force: ("i", "j", "text"),
+    Shape: ("text", "mass", "density", "color", "at", "orientation"),
+}
+KIND = {2: "", 3: " in space"}
 Row = tuple[str, ...]
 
 
@@ -42,19 +59,25 @@ def fields_of(element: type[Element], skipped: Sequence[str] = ()) -> Iterator[R
     rules, units = _rules(element), element.units()
     for name, info in element.model_fields.items():
         if name not in skipped:
-            default = "required" if info.is_required() else _shown(info.default)
-            kind = "unit" if name == "unit" else _kind(rules[name])
-            yield f"`{name}`", kind, units.get(name, ""), default, BY_HAND
+            default = "required" if info.is_required() else _shown(info.get_default(call_default_factory=True))
+            kind = "unit" if name == "unit" else _kind(rules[info.alias or name])
+            yield f"`{info.alias or name}`", kind, units.get(name, ""), default, BY_HAND
 
 
 def _rules(element: type[Element]) -> Mapping[str, Any]:
     """The JSON schema of each field."""
     document = _schema()
-    rule = document if element is Header else document["$defs"][element.__name__]
+    rule = document if element is Header else document["$defs"][_defined_as(element)]
     while "properties" not in rule:  # an element that may be given by its value alone
         rule = rule["anyOf"][-1]
     properties: Mapping[str, Any] = rule["properties"]
     return properties
+
+
+def _defined_as(element: type[Element]) -> str:
+    """The schema tells classes of one name apart by their modules."""
+    whole = f"{element.__module__}.{element.__qualname__}".replace(".", "__")
+    return whole if whole in _schema()["$defs"] else element.__name__
 
 
 @cache
@@ -70,7 +93,7 @@ def _kind(rule: Mapping[str, Any]) -> str:
         kinds = tuple(_kind(r) for r in rule.get("anyOf", rule.get("oneOf", ())) if r.get("type") != "null")
         return _KINDS.get(kinds, " or ".join(dict.fromkeys(kinds)))
     if "$ref" in rule:
-        return str(rule["$ref"]).rpartition("/")[2].lower()
+        return str(rule["$ref"]).rpartition("/")[2].rpartition("__")[2].lower().replace("#", "model")
     if "enum" in rule or "const" in rule:
         return " or ".join(f"`{choice}`" for choice in rule.get("enum", [rule.get("const")]))
     return _PLAIN[rule["type"]](rule)
@@ -78,14 +101,24 @@ def _kind(rule: Mapping[str, Any]) -> str:
 
 _PLAIN = {
     "number": lambda rule: "number" + (" > 0" if "exclusiveMinimum" in rule else " >= 0" if "minimum" in rule else ""),
-    "string": lambda rule: "name" if "pattern" in rule else "text",
+    "string": lambda rule: "name" if "A-Za-z" in rule.get("pattern", "") else "text",
     "boolean": lambda rule: "`true` or `false`",
-    "array": lambda rule: "[value, value]",
+    "array": lambda rule: _array(rule),
+    "object": lambda rule: "{...}",
 }
 
 
+def _array(rule: Mapping[str, Any]) -> str:
+    if "$ref" in rule["items"]:
+        return f"list of {_kind(rule['items'])}s"
+    least, most = rule["minItems"], rule["maxItems"]
+    if (least, most) == (2, 3):
+        return "point"
+    return f"{least} values" if least == most else f"{least} or {most} values"
+
+
 def _shown(default: object) -> str:
-    if default is None or default == "":
+    if default is None or default in ("", (), {}):
         return "none"
     if isinstance(default, tuple):
         return f"[{', '.join(map(_shown, default))}]"
@@ -98,9 +131,26 @@ def _shown(default: object) -> str:
 
 
 def joints() -> Iterator[Row]:
-    for name, joint in PlanarJoint.members().items():
-        rows = sum(s.name.startswith("JOINT.reaction.") for s in _sample("joints", joint))
-        yield f"`{name}`", _text(joint.summary()), str(rows), str(joint.freedoms)
+    for name, joint in JointElement.members().items():
+        cells = [_held(joint, dimensions) if dimensions in _kinds(joint) else "" for dimensions in (2, 3)]
+        if issubclass(joint, Relation):
+            cells[1] = cells[0]  # the same in space
+        yield f"`{name}`", _text(joint.summary()), *cells
+
+
+def _held(joint: type[JointElement], dimensions: int) -> str:
+    free = joint.freedoms.of(dimensions)
+    rows = sum(len(p.rows) for c in _around("joints", joint, dimensions).symbolic.constraints for p in c.primitives)
+    return f"{rows}" if free is None else f"{rows} / {free}"
+
+
+def _kinds(member: Any) -> list[int]:
+    """Dimensions of the models that an element can be a part of."""
+    if issubclass(member, Relation):
+        return [2]
+    if issubclass(member, Joint):
+        return [d for d in (2, 3) if member.freedoms.of(d) is not None]
+    return [2] if member in (Coordinate, Motion) else [2, 3]
 
 
 def forces() -> Iterator[Row]:
@@ -109,9 +159,9 @@ def forces() -> Iterator[Row]:
 
 
 def family_fields(family: type[Typed]) -> Iterator[Row]:
-    """Type and field of what members have besides their ends."""
+    """Type and field of what members have of their own."""
     for name, member in family.members().items():
-        for row in fields_of(member, ENDS):
+        for row in fields_of(member, COMMON[family]):
             yield f"`{name}`", *row
 
 
@@ -136,13 +186,20 @@ def options() -> Iterator[Row]:
 
 def signals() -> Iterator[Row]:
     """Every signal of a sample of each element, found by asking for the table of a model that holds it."""
-    whole = Model.from_description(_free_body())
+    whole = Model.from_description(_free_body(2))
     yield from _signal_rows("any model", [s for name in ALWAYS for s in whole.signals(name)])
     for label, section, element in _samples():
-        yield from _signal_rows(label, _sample(section, element))
+        for dimensions in _kinds(element) if isinstance(element, type) else [2]:
+            found = _sample(section, element, dimensions)
+            if dimensions == 3 and section == "joints":
+                found = [s for s in found if not REACTION.fullmatch(s.name)]
+            yield from _signal_rows(f"{label}{KIND[dimensions]}", found)
+    fixed = _sample("joints", Joint.named("fixed"), 3)
+    yield from _signal_rows("any joint in space", [s for s in fixed if REACTION.fullmatch(s.name)])
 
 
 ALWAYS = ("time", "energy.kinetic", "energy.potential")
+REACTION = re.compile(r"JOINT\.(force|torque)\.[xyz]")
 
 
 def _samples() -> Iterator[tuple[str, str, Any]]:
@@ -156,35 +213,46 @@ def _samples() -> Iterator[tuple[str, str, Any]]:
     yield "constraint in m", "constraints", "BODY.x - 1"
 
 
-def _sample(section: str, element: Any) -> list[Any]:
-    """The signals of one element, called by its kind in capitals, in a model around it."""
+def _sample(section: str, element: Any, dimensions: int) -> list[Any]:
+    """The signals of one element, called by its kind in capitals."""
     name = {"bodies": "BODY"}.get(section, section[:-1].upper())
-    model = Model.from_description(_free_body())
+    model = _around(section, element, dimensions)
+    return [s for s in model.signals("*") if re.search(rf"\b{name}\b", s.name)]
+
+
+def _around(section: str, element: Any, dimensions: int) -> Model:
+    """A model that holds a sample of an element."""
+    name = section[:-1].upper()
+    model = Model.from_description(_free_body(dimensions))
     if isinstance(element, str):
-        model = Model.from_description(Description(**{**_free_body().to_data(), section: {name: element}}))
+        model = Model.from_description(Description(**{**_free_body(dimensions).to_data(), section: {name: element}}))
     elif element is not Body:
         model.add(name, _made(element))
     if element is Coordinate:
         model.add_mass(name, 1)
-    return [s for s in model.signals("*") if re.search(rf"\b{name}\b", s.name)]
+    return model
 
 
-def _free_body() -> Description:
-    body = {"mass": 1, "inertia": 1, "position": [1, 0], "free": True}
-    return Description(format_version=1, name="sample", bodies={"BODY": body})
+def _free_body(dimensions: int) -> Description:
+    spatial = dimensions == 3
+    body = {"mass": 1, "inertia": [1, 1, 1] if spatial else 1, "position": [1, 0, 0][:dimensions], "free": True}
+    return Description(format_version=1, name="sample", dimensions=dimensions, bodies={"BODY": body})
+
+
+FILLED = {"first": "BODY.phi", "second": "BODY.x", "terms": {"BODY.x": 1}}  # required fields that are no numbers
 
 
 def _made(element: Any) -> Element:
     """A sample: required fields are 1."""
     given: dict[str, Any] = {}
-    if issubclass(element, Joint | Force):
+    if issubclass(element, Joint | Force) and not issubclass(element, Relation):
         given = {"i": {"body": "ground"}, "j": {"body": "BODY"}}
     elif element is Marker:
         given = {"body": "BODY"}
     elif element is Motion:
         given = {"of": "BODY.phi", "value": "time"}
     missing = (name for name, info in element.model_fields.items() if info.is_required() and name not in given)
-    made: Element = element(**given, **dict.fromkeys(missing, 1.0))
+    made: Element = element(**given, **{name: FILLED.get(name, 1.0) for name in missing})
     return made
 
 
@@ -206,7 +274,10 @@ TABLES: dict[str, tuple[Sequence[str], Any]] = {
     "header": (FIELDS, partial(fields_of, Header)),
     "experiment": (FIELDS, partial(fields_of, Experiment)),
     **{name: (FIELDS, partial(fields_of, part)) for name, part in PARTS.items()},
-    "joints": (("type", "what it is", "rows", "freedoms"), joints),
+    "orientation": (FIELDS, partial(fields_of, Orientation)),
+    "initial": (FIELDS, partial(fields_of, Initial)),
+    "shape-fields": (("type", *FIELDS), partial(family_fields, Shape)),
+    "joints": (("type", "what it is", "in the plane", "in space"), joints),
     "joint-fields": (("type", *FIELDS), partial(family_fields, Joint)),
     "forces": (("type", "what it is"), forces),
     "force-fields": (("type", *FIELDS), partial(family_fields, Force)),
