@@ -223,6 +223,7 @@ class Model:
             statistics=recording.statistics,
             complete=not message,
             message=message,
+            notes=tuple(recording.notes),
             model=self.name,
             description=self.description.whole().to_json(),
             parameters={name: float(value) for name, value in parameters.items()},

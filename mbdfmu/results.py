@@ -34,12 +34,15 @@ MODEL = "%model/description"  # HDF5 dataset; too long for an attribute, and no 
 class Result(Table):
     """The table of a run and its story; `complete` is False and `message` says why where the run ended early.
 
+    `notes` are what a reader of the values has to know, such as reactions that are not unique.
+
     `description` is the text of the model file, `parameters` are the values that the run had in place of the model's.
     """
 
     statistics: dict[str, int | float] = field(default_factory=dict, kw_only=True)
     complete: bool = field(default=True, kw_only=True)
     message: str = field(default="", kw_only=True)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
     model: str = field(default="", kw_only=True)
     description: str = field(default="", kw_only=True)
     parameters: dict[str, float] = field(default_factory=dict, kw_only=True)
@@ -88,7 +91,7 @@ class Result(Table):
 
     def _story(self) -> dict[str, Any]:
         """What else there is to say, as attributes."""
-        story = {"model": self.model, "complete": self.complete, "message": self.message}
+        story = {"model": self.model, "complete": self.complete, "message": self.message, "notes": "\n".join(self.notes)}
         story |= {STATISTIC + key: value for key, value in self.statistics.items()}
         return story | {PARAMETER + key: value for key, value in self.parameters.items()}
 
@@ -181,6 +184,7 @@ def _from_hdf5(cls: type[Result], file: h5py.File) -> Result:
         time,
         {name: dataset[()] for name, dataset in datasets.items()},
         {name: str(dataset.attrs.get("unit", "")) for name, dataset in datasets.items()},
+        notes=tuple(str(file.attrs.get("notes", "")).splitlines()),
         statistics=_attributes(file, STATISTIC),
         complete=bool(file.attrs.get("complete", True)),
         message=str(file.attrs.get("message", "")),

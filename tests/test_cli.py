@@ -359,6 +359,13 @@ def test_redundant_constraints_are_found_at_any_size(size: float) -> None:
     assert " repeats what is held by " in str(found.redundant[0])
 
 
+def test_a_run_says_which_reactions_are_not_unique() -> None:
+    text = succeed("simulate bricard -t 0.1 --dt 0.1 -o run.h5")
+    assert "redundant: joint 'hinge6' (rotation 2) repeats" in text
+    assert "are not unique; the smallest possible are reported" in text
+    assert len(mbd.results.Result.read("run.h5").notes) == 2
+
+
 def test_check_names_every_joint_that_is_open() -> None:
     bar = {"mass": 2, "inertia": 0.1, "position": [0.5, 0.1], "velocity": [1, 0]}
     model = write_model("open.json", bodies={"bar": bar})

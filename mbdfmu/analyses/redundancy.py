@@ -28,3 +28,15 @@ def redundancies(found: Iterable[tuple[int, Sequence[tuple[int, float]]]], label
         Redundancy(labels[row], tuple(labels[k] for k, _ in sorted(repeats, key=lambda r: -abs(r[1]))))
         for row, repeats in found
     ]
+
+
+def notes(found: Sequence[Redundancy]) -> list[str]:
+    """What a user of the reactions has to know."""
+    if not found:
+        return []
+    rows = dict.fromkeys(row for r in found for row in (r.label, *r.repeats))
+    elements = list(dict.fromkeys(row.rpartition(" (")[0] for row in rows))
+    return [
+        *(f"redundant: {r}" for r in found),
+        f"reactions of {', '.join(elements)} are not unique; the smallest possible are reported",
+    ]

@@ -27,6 +27,7 @@ class Recording:
     names: Sequence[str]
     values: NDArray[np.float64]  # times x names
     statistics: dict[str, int | float]
+    notes: Sequence[str] = ()  # what a reader of the values has to know
     failure: StepFailed | None = None
     interrupted: bool = False
 
@@ -97,6 +98,7 @@ def simulate(
         names=names,
         values=values,
         statistics=simulation.statistics,
+        notes=simulation.notes,
         failure=failure,
         interrupted=interrupted,
     )

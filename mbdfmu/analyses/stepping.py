@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mbdfmu.analyses.compiled import CompiledModel
 from mbdfmu.analyses.native import _solver, translated
-from mbdfmu.analyses.redundancy import Redundancy, redundancies
+from mbdfmu.analyses.redundancy import Redundancy, notes, redundancies
 from mbdfmu.analyses.settings import Settings
 from mbdfmu.coordinates import ROTATIONS
 from mbdfmu.errors import ModelError, did_you_mean
@@ -73,6 +73,11 @@ class Simulation:
     def redundancies(self) -> list[Redundancy]:
         """Constraint rows that repeat others; reactions of their joints are not unique, the smallest are reported."""
         return redundancies(self._native.redundancies, self._constraint_labels)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the signals has to know."""
+        return notes(self.redundancies)
 
     def __getitem__(self, name: str) -> float:
         if name not in self._index:

@@ -18,6 +18,7 @@ WORK = {"iterations": "iteration", "jacobians": "Jacobian", "factorisations": "f
 def summary(result: Result) -> str:
     """Points, work and the worst violation of the constraints, as parts of the model's length."""
     lines = [f"{result.model or 'result'}: {_extent(result)}", *_work(result), *_accuracy(result)]
+    lines += [f"  {note}" for note in result.notes]
     return "\n".join(lines)
 
 
