@@ -91,7 +91,8 @@ class Result(Table):
 
     def _story(self) -> dict[str, Any]:
         """What else there is to say, as attributes."""
-        story = {"model": self.model, "complete": self.complete, "message": self.message, "notes": "\n".join(self.notes)}
+        story = {"model": self.model, "complete": self.complete, "message": self.message}
+        story["notes"] = "\n".join(self.notes)
         story |= {STATISTIC + key: value for key, value in self.statistics.items()}
         return story | {PARAMETER + key: value for key, value in self.parameters.items()}
 
