@@ -18,6 +18,8 @@ from mbdfmu import _solver
 from mbdfmu.lowering import lower
 from mbdfmu.schemes import Hht
 
+Vector = NDArray[np.float64]
+
 REFERENCES = Path(__file__).parent / "data" / "references.json"
 TOLERANCE = 1e-6  # the default; with fixed steps it only says how far the corrector goes
 
@@ -30,12 +32,23 @@ class Case:
     t_end: float  # s
     step: float  # s
 
+    @property
+    def family(self) -> str:
+        return self.model.partition(":")[0]
+
+    @property
+    def spatial(self) -> bool:
+        return self.family == "chain3d"
+
 
 CASES = (
     Case(model="chain:N=2", t_end=5, step=1e-3),
     Case(model="chain:N=10", t_end=2, step=1e-3),
     Case(model="chain:N=100", t_end=1, step=1e-3),
     Case(model="chain:N=1000", t_end=1, step=1e-3),
+    Case(model="chain3d:N=10", t_end=2, step=1e-3),
+    Case(model="chain3d:N=100", t_end=1, step=1e-3),
+    Case(model="chain3d:N=1000", t_end=1, step=1e-3),
     Case(model="slider_crank", t_end=10, step=1e-3),
     Case(model="four_bar:N=2", t_end=10, step=1e-3),
     Case(model="four_bar:N=40", t_end=10, step=1e-2),
@@ -50,7 +63,7 @@ class Run:
 
     cpu: float  # s, of the solve call alone
     statistics: dict[str, Any]
-    q: NDArray[np.float64]  # x, y, phi of every body
+    q: Vector  # our coordinates; see `spatial_coordinates`
 
     @property
     def steps(self) -> int:
@@ -87,16 +100,30 @@ class Ours:
         return float(np.max(np.abs(self.simulation().constraints(t_end, run.q))))
 
 
+def spatial_coordinates(places: Vector, quaternions: Vector) -> Vector:
+    """Our coordinates of spatial bodies: place and rotation since the last step of every body, then quaternions."""
+    return np.concatenate([np.concatenate([places, np.zeros_like(places)], axis=1).ravel(), quaternions.ravel()])
+
+
+def places(q: Vector) -> Vector:
+    """Of the centres of mass of spatial bodies; ten numbers of `q` belong to each."""
+    bodies = len(q) // 10
+    return q[: 6 * bodies].reshape(-1, 6)[:, :3]
+
+
 @cache
 def references() -> dict[str, Any]:
-    """The converged states by model: time and angles of the bodies."""
+    """The converged states by model: time, and angles or places of the bodies."""
     return dict(json.loads(REFERENCES.read_text(encoding="utf-8"))["states"])
 
 
 def error(run: Run, case: Case) -> float:
-    """Largest difference of a body's angle from the converged state, rad; the angles determine all of these models.
+    """Largest difference from the converged state: of a planar body's angle, rad, or of a spatial body's place, m.
 
-    NaN where the case ends at another time than the converged state.
+    Either determines all of these models, up to a spin that stays zero. NaN where the case ends at another time.
     """
     state = references()[case.model]
-    return float(np.max(np.abs(run.q[2::3] - np.array(state["angles"])))) if case.t_end == state["time"] else math.nan
+    if case.t_end != state["time"]:
+        return math.nan
+    found = places(run.q).ravel() if case.spatial else run.q[2::3]
+    return float(np.max(np.abs(found - np.array(state["places" if case.spatial else "angles"]))))

@@ -1,6 +1,7 @@
 """The measured models in Exudyn, built from the same descriptions, and one run of them; must not know how we solve.
 
-Bodies, hinges, sliders, springs and constant torques are enough for all of them; what cannot be said is refused.
+Planar bodies, hinges, sliders, springs and constant torques, and spatial bodies on ball joints are enough for all of
+them; what cannot be said is refused.
 """
 
 from __future__ import annotations
@@ -8,11 +9,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from cases import Ours, Run
+from cases import Ours, Run, spatial_coordinates
 
 import mbdfmu as mbd
 from mbdfmu.expressions import Node, evaluate
@@ -31,7 +32,10 @@ from exudyn.utilities import (  # noqa: E402
     ObjectGround,
     ObjectJointPrismatic2D,
     ObjectJointRevolute2D,
+    ObjectJointSpherical,
     ObjectRigidBody2D,
+    RigidBodyInertia,
+    RotationMatrix2EulerParameters,
 )
 
 NAME = f"Exudyn {exu.__version__}"
@@ -47,6 +51,7 @@ class Setting:
     jacobian_each_step: bool = False  # instead of when the iteration slows down
     relative: float = 1e-8  # Newton's tolerances; Exudyn's defaults
     absolute: float = 1e-10
+    rotations: str = ""  # of spatial bodies: Euler parameters or the rotation vector of a Lie group
 
     @property
     def converged(self) -> bool:
@@ -62,6 +67,12 @@ SETTINGS = (
     Setting(name="new matrix each step, 1e-6, dense", dense=True, jacobian_each_step=True, relative=1e-6),
     Setting(name="new matrix each step, 1e-4, dense", dense=True, jacobian_each_step=True, relative=1e-4),
 )
+SPATIAL = {"Euler parameters": "RotationEulerParameters", "Lie group": "RotationRotationVector"}
+SPATIAL_SETTINGS = tuple(
+    replace(setting, name=f"{rotations}, {setting.name}", rotations=rotations)
+    for rotations in SPATIAL
+    for setting in SETTINGS
+)
 DENSE_LIMIT = 10  # bodies; beyond, the dense ones take minutes
 
 
@@ -69,37 +80,45 @@ class Peer:
     """A shipped model in Exudyn."""
 
     def __init__(self, model: str) -> None:
-        described = mbd.models.load(model)
+        self.described = mbd.models.load(model)
         self.start = Ours(model).simulation().save()
-        self.container = exu.SystemContainer()  # kept: the system dies with it
-        self.system = self.container.AddSystem()
-        _Builder(self.system, described.symbolic).build(self.start.q, self.start.v)
-        self.bodies = len(self.start.q) // 3
+        self.spatial = self.described.description.dimensions == 3
+        self.bodies = len(self.described.symbolic.bodies)
+        self.container = exu.SystemContainer()  # kept: the systems die with it
+        self.systems: dict[str, _Builder] = {}
 
     def settings(self) -> Iterator[Setting]:
         """Those that make sense at this size."""
-        return (s for s in SETTINGS if self.bodies <= DENSE_LIMIT or not s.dense)
+        known = SPATIAL_SETTINGS if self.spatial else SETTINGS
+        return (s for s in known if self.bodies <= DENSE_LIMIT or not s.dense)
+
+    def built(self, rotations: str) -> _Builder:
+        """The system with one kind of rotations."""
+        if rotations not in self.systems:
+            builder = _Builder(self.container.AddSystem(), self.described.symbolic, rotations)
+            builder.build(self.start.q, self.start.v)
+            self.systems[rotations] = builder
+        return self.systems[rotations]
 
     def run(self, t_end: float, step: float, setting: Setting) -> Run | None:
         """One simulation without output; None where it fails."""
+        builder = self.built(setting.rotations)
         options = _simulation_settings(t_end, step, setting)
         begin = time.process_time()
         try:
-            done = self.system.SolveDynamic(options, showHints=False, showCausingItems=False)
+            done = builder.system.SolveDynamic(options, showHints=False, showCausingItems=False)
         except (RuntimeError, ValueError):  # what Exudyn raises where Newton gives up
             return None
         cpu = time.process_time() - begin
         if not done:
             return None
-        counts = self.system.sys["dynamicSolver"].it
+        counts = builder.system.sys["dynamicSolver"].it
         statistics = {
             "steps": counts.currentStepIndex - 1,
             "iterations": counts.newtonStepsCount,
             "factorisations": counts.newtonJacobiCount,
         }
-        # The total coordinates are summed here: GetODE2CoordinatesTotal() of 1.13.6 corrupts the heap on large systems.
-        moved = np.array(self.system.systemData.GetODE2Coordinates())
-        return Run(cpu=cpu, statistics=statistics, q=self.start.q + moved)
+        return Run(cpu=cpu, statistics=statistics, q=builder.coordinates(self.start.q))
 
 
 def _simulation_settings(t_end: float, step: float, setting: Setting) -> Any:
@@ -123,8 +142,8 @@ def _simulation_settings(t_end: float, step: float, setting: Setting) -> Any:
 class _Builder:
     """Adds one resolved model to an Exudyn system."""
 
-    def __init__(self, system: Any, model: SymbolicModel) -> None:
-        self.system, self.model = system, model
+    def __init__(self, system: Any, model: SymbolicModel, rotations: str) -> None:
+        self.system, self.model, self.rotations = system, model, rotations
         self.values = {s.node: s.start for s in model.signals.values() if s.causality in ("parameter", "input")}
         self.objects = {GROUND: system.AddObject(ObjectGround())}
 
@@ -132,23 +151,55 @@ class _Builder:
         return [float(x) for x in evaluate(list(nodes), self.values)]
 
     def build(self, q: Any, v: Any) -> None:
-        gravity = [*self.numbers(self.model.gravity), 0]
-        for k, (name, mass, inertia) in enumerate(self.model.masses):
-            m, J = self.numbers((mass, inertia))
-            own = slice(3 * k, 3 * k + 3)
-            node = self.system.AddNode(NodeRigidBody2D(referenceCoordinates=q[own], initialVelocities=v[own]))
-            body = self.system.AddObject(ObjectRigidBody2D(nodeNumber=node, physicsMass=m, physicsInertia=J))
-            self.objects[name] = body
-            marker = self.system.AddMarker(MarkerBodyMass(bodyNumber=body))
-            self.system.AddLoad(LoadMassProportional(markerNumber=marker, loadVector=gravity))
+        for k, body in enumerate(self.model.bodies):
+            add = self.add_spatial_body if self.rotations else self.add_body
+            self.objects[body.name] = add(k, q, v, self.numbers((body.mass, *body.inertia)))
         for constraint in self.model.constraints:
             self.add_joint(constraint)
         for force in self.model.forces:
             self.add_force(force)
         self.system.Assemble()
 
-    def marker(self, kind: Any, body: str, x: float = 0, y: float = 0) -> int:
-        return int(self.system.AddMarker(kind(bodyNumber=self.objects[body], localPosition=[x, y, 0])))
+    def add_body(self, k: int, q: Any, v: Any, masses: list[float]) -> int:
+        own, (m, J) = slice(3 * k, 3 * k + 3), masses
+        node = self.system.AddNode(NodeRigidBody2D(referenceCoordinates=q[own], initialVelocities=v[own]))
+        body = int(self.system.AddObject(ObjectRigidBody2D(nodeNumber=node, physicsMass=m, physicsInertia=J)))
+        marker = self.system.AddMarker(MarkerBodyMass(bodyNumber=body))
+        gravity = [*self.numbers(self.model.gravity), 0]
+        self.system.AddLoad(LoadMassProportional(markerNumber=marker, loadVector=gravity))
+        return body
+
+    def add_spatial_body(self, k: int, q: Any, v: Any, masses: list[float]) -> int:
+        """Of those whose axes are parallel to the ground's at the start."""
+        own, e = slice(6 * k, 6 * k + 3), q[6 * len(self.model.bodies) + 4 * k :][:4]
+        m, xx, yy, zz, *_ = masses
+        if abs(e[0]) < 1:
+            raise NotImplementedError(f"body {k} is turned at the start")
+        added = self.system.CreateRigidBody(
+            inertia=RigidBodyInertia(mass=m, inertiaTensor=np.diag([xx, yy, zz])),
+            nodeType=getattr(exu.NodeType, SPATIAL[self.rotations]),
+            referencePosition=q[own],
+            initialVelocity=v[own],
+            initialAngularVelocity=v[6 * k + 3 : 6 * k + 6],
+            gravity=self.numbers(self.model.gravity),
+            returnDict=True,
+        )
+        return int(added["bodyNumber"])
+
+    def coordinates(self, start: Any) -> Any:
+        """Where the bodies are, in our coordinates."""
+        if not self.rotations:
+            # Summed here: GetODE2CoordinatesTotal() of Exudyn 1.13.6 corrupts the heap on large systems.
+            return start + np.array(self.system.systemData.GetODE2Coordinates())
+        kinds, bodies = exu.OutputVariableType, [self.objects[body.name] for body in self.model.bodies]
+        place, turned = (
+            np.array([self.system.GetObjectOutputBody(body, kind, [0, 0, 0]) for body in bodies])
+            for kind in (kinds.Position, kinds.RotationMatrix)
+        )
+        return spatial_coordinates(place, np.array([RotationMatrix2EulerParameters(R.reshape(3, 3)) for R in turned]))
+
+    def marker(self, kind: Any, body: str, x: float = 0, y: float = 0, z: float = 0) -> int:
+        return int(self.system.AddMarker(kind(bodyNumber=self.objects[body], localPosition=[x, y, z])))
 
     def markers(self, kind: Any, ends: Iterable[str], at: Iterable[Iterable[float]]) -> list[int]:
         return [self.marker(kind, body, *point) for body, point in zip(ends, at, strict=True)]
@@ -156,6 +207,9 @@ class _Builder:
     def add_joint(self, constraint: Any) -> None:
         kernels = {p.kernel.table: self.numbers(p.kernel.constants) for p in constraint.primitives}
         match kernels:
+            case {"coinci3": (xi, yi, zi, xj, yj, zj)} if len(kernels) == 1:
+                markers = self.markers(MarkerBodyPosition, constraint.ends, ((xi, yi, zi), (xj, yj, zj)))
+                self.system.AddObject(ObjectJointSpherical(markerNumbers=markers))
             case {"coincid": (xi, yi, xj, yj)} if len(kernels) == 1:
                 markers = self.markers(MarkerBodyPosition, constraint.ends, ((xi, yi), (xj, yj)))
                 self.system.AddObject(ObjectJointRevolute2D(markerNumbers=markers))

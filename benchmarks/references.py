@@ -1,7 +1,8 @@
 """Converged states of the measured models from other equations and another integrator; must not use mbdfmu's solver.
 
 `python benchmarks/references.py` writes data/references.json: few coordinates instead of constrained bodies, and DOP853
-of SciPy with tight tolerances instead of HHT. Andrews' mechanism is taken from the tests' data.
+of SciPy with tight tolerances instead of HHT. Andrews' mechanism is taken from the tests' data. Planar models are told
+by the angles of their bodies, spatial ones by the places of their centres.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Vector = NDArray[np.float64]
 Acceleration = Callable[[Vector, Vector], Vector]
 GRAVITY = 9.81
 ORIGIN = (
-    "benchmarks/references.py: minimal coordinates, SciPy DOP853 at relative tolerance 1e-12 (1e-10 for 1000 links); "
+    "benchmarks/references.py: few coordinates, SciPy DOP853 at relative tolerance 1e-12 (1e-10 for 1000 links); "
     "andrews: tests/reference/data/andrews.json"
 )
 # Of the slider-crank: lengths, masses, inertia of the slider, start angle of the crank (models/slider_crank.json).
@@ -42,40 +43,69 @@ def final_state(
     return np.asarray(end.y[:n, -1])
 
 
-def chain(count: int, t_end: float) -> list[float]:
-    """Rods of unit mass and length, linear in their number: the joint forces follow from a banded system.
+def joint_forces(directions: Vector, squares: Vector, inertia: float, gravity: Vector) -> Vector:
+    """Forces on the inner ends of a chain's rods of unit mass and length, from a banded system.
 
-    With e the direction of a rod and n its normal, the force R_k on its inner end and -R_{k+1} on its outer end give
-    a = g + R_k - R_{k+1} and J alpha = -(n . (R_k + R_{k+1}))/2; both ends of a joint share their acceleration.
+    With d the direction of a rod and P = 1 - d d^T, the force R_k on its inner end and -R_{k+1} on its outer end give
+    a = g + R_k - R_{k+1} and d'' = -P (R_k + R_{k+1})/(2 J) - |d'|^2 d; both ends of a joint share their acceleration.
     """
-    inverse = 12.0  # 1/J
-
-    def acceleration(angle: Vector, omega: Vector) -> Vector:
-        e = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-        n = np.stack([-e[:, 1], e[:, 0]], axis=1)
-        square = inverse / 4 * n[:, :, None] * n[:, None, :]  # of the inner end's acceleration by R_k
-        own, next_ = np.eye(2) + square, square - np.eye(2)
-        blocks = own.copy()
-        blocks[1:] += own[:-1]
-        pull = 0.5 * omega[:, None] ** 2 * e  # centripetal, from the centre of mass to an end
-        right = -pull
-        right[0] -= [0.0, -GRAVITY]
-        right[1:] -= pull[:-1]
-        force = solveh_banded(_upper_band(blocks, next_[:-1]), right.ravel(), check_finite=False).reshape(count, 2)
-        both = force + np.concatenate([force[1:], np.zeros((1, 2))])
-        return np.asarray(-inverse / 2 * np.einsum("ki,ki->k", n, both))
-
-    tolerance = 1e-12 if count <= 100 else 1e-10
-    return list(final_state(acceleration, np.zeros(count), np.zeros(count), t_end, tolerance))
+    count, width = directions.shape
+    square = (np.eye(width) - directions[:, :, None] * directions[:, None, :]) / (4 * inertia)
+    own, next_ = np.eye(width) + square, square - np.eye(width)
+    blocks = own.copy()
+    blocks[1:] += own[:-1]
+    pull = 0.5 * squares[:, None] * directions  # centripetal, from the centre of mass to an end
+    right = -pull
+    right[0] -= gravity
+    right[1:] -= pull[:-1]
+    band = _upper_band(blocks, next_[:-1])
+    return np.asarray(solveh_banded(band, right.ravel(), check_finite=False)).reshape(count, width)
 
 
 def _upper_band(diagonal: NDArray[np.float64], beside: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Symmetric block-tridiagonal matrix with 2 x 2 blocks in LAPACK's upper band storage."""
-    band = np.zeros((4, 2 * len(diagonal)))
-    band[3, 0::2], band[3, 1::2], band[2, 1::2] = diagonal[:, 0, 0], diagonal[:, 1, 1], diagonal[:, 0, 1]
-    band[1, 2::2], band[0, 3::2] = beside[:, 0, 0], beside[:, 0, 1]
-    band[2, 2::2], band[1, 3::2] = beside[:, 1, 0], beside[:, 1, 1]
+    """Symmetric block-tridiagonal matrix in LAPACK's upper band storage."""
+    count, width, _ = diagonal.shape
+    high = 2 * width - 1  # diagonals above the main one
+    band = np.zeros((high + 1, count * width))
+    for row, column in np.ndindex(width, width):
+        if row <= column:
+            band[high + row - column, column::width] = diagonal[:, row, column]
+        band[high + row - column - width, width + column :: width] = beside[:, row, column]
     return band
+
+
+def _tolerance(count: int) -> float:
+    return 1e-12 if count <= 100 else 1e-10
+
+
+def chain(count: int, t_end: float) -> list[float]:
+    """Rods in the plane, in their angles."""
+    inertia = 1 / 12
+
+    def acceleration(angle: Vector, omega: Vector) -> Vector:
+        d = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        force = joint_forces(d, omega**2, inertia, np.array([0.0, -GRAVITY]))
+        both = force + np.concatenate([force[1:], np.zeros((1, 2))])
+        return np.asarray((d[:, 1] * both[:, 0] - d[:, 0] * both[:, 1]) / (2 * inertia))
+
+    return list(final_state(acceleration, np.zeros(count), np.zeros(count), t_end, _tolerance(count)))
+
+
+def chain3d(count: int, t_end: float) -> list[float]:
+    """Rods in space, in their directions: nothing turns them about their own axes, about which they do not spin."""
+    inertia, gravity = 1 / 12, np.array([0.0, -GRAVITY, 0.0])
+
+    def acceleration(directions: Vector, rates: Vector) -> Vector:
+        d, square = directions.reshape(-1, 3), np.sum(rates.reshape(-1, 3) ** 2, axis=1)
+        d = d / np.linalg.norm(d, axis=1)[:, None]  # as trial steps of the integrator need it
+        force = joint_forces(d, square, inertia, gravity)
+        both = force + np.concatenate([force[1:], np.zeros((1, 3))])
+        across = both - np.sum(both * d, axis=1)[:, None] * d
+        return np.asarray(-across / (2 * inertia) - square[:, None] * d).ravel()
+
+    start, rate = np.tile([1.0, 0.0, 0.0], count), np.tile([0.0, 0.0, -1.0], count)
+    d = final_state(acceleration, start, rate, t_end, _tolerance(count)).reshape(-1, 3)
+    return list((np.cumsum(d, axis=0) - d / 2).ravel())
 
 
 def slider_crank(t_end: float) -> list[float]:
@@ -121,10 +151,10 @@ def andrews(t_end: float) -> list[float]:
 
 
 def state(model: str, t_end: float) -> list[float]:
-    """Angles of the bodies of a shipped model."""
+    """Angles of the bodies of a shipped planar model, places of a spatial one's."""
     family, _, size = model.partition(":N=")
     alone = {"slider_crank": slider_crank, "andrews": andrews}
-    families = {"chain": chain, "four_bar": four_bar}
+    families = {"chain": chain, "chain3d": chain3d, "four_bar": four_bar}
     if size:
         return families[family](int(size), t_end)
     return alone[family](t_end)
@@ -133,9 +163,9 @@ def state(model: str, t_end: float) -> list[float]:
 def main() -> None:
     states = {}
     for case in CASES:
-        angles = [float(f"{angle:.13g}") for angle in state(case.model, case.t_end)]
-        states[case.model] = {"time": case.t_end, "angles": angles}
-    text = json.dumps({"origin": ORIGIN, "unit": "rad", "states": states})
+        numbers = [float(f"{number:.13g}") for number in state(case.model, case.t_end)]
+        states[case.model] = {"time": case.t_end, "places" if case.spatial else "angles": numbers}
+    text = json.dumps({"origin": ORIGIN, "units": {"angles": "rad", "places": "m"}, "states": states})
     REFERENCES.write_text(text.replace('}, "', '},\n"').replace("{", "{\n", 1) + "\n", encoding="utf-8")
 
 

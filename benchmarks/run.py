@@ -14,14 +14,15 @@ import accuracy
 import elimination
 import lowering
 import numpy as np
+import reach
 import speed
 import startup
 from timing import Record, table
 
 import mbdfmu
 
-BENCHMARKS: dict[str, ModuleType] = {m.__name__: m for m in (speed, elimination, accuracy, startup, lowering)}
-PEERS = ("exudyn",)
+BENCHMARKS: dict[str, ModuleType] = {m.__name__: m for m in (speed, reach, elimination, accuracy, startup, lowering)}
+PEERS = tuple(peer for m in BENCHMARKS.values() if (peer := getattr(m, "PEER", None)))
 
 
 def arguments() -> argparse.Namespace:
@@ -29,7 +30,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which ones: {', '.join(BENCHMARKS)} (default: all)")
     parser.add_argument("--smallest", action="store_true", help="only check that everything still runs")
     parser.add_argument(
-        "--peer", choices=(*PEERS, "none"), help="default: exudyn where installed, none with --smallest"
+        "--peer", choices=(*PEERS, "none"), help="default: those that are installed, none with --smallest"
     )
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the tables as JSON")
     given = parser.parse_args()
@@ -45,11 +46,11 @@ def _installed(package: str) -> bool:
     return importlib.util.find_spec(package) is not None
 
 
-def peer_module(name: str | None, smallest: bool) -> ModuleType | None:
-    """The module that drives the peer."""
-    if name is None:
-        name = next((p for p in PEERS if _installed(p) and not smallest), "none")
-    return None if name == "none" else importlib.import_module(f"{name}_models")
+def peer_module(benchmark: ModuleType, asked: str | None, smallest: bool) -> ModuleType | None:
+    """The module that drives a benchmark's peer, if that is wanted."""
+    peer: str = benchmark.PEER
+    wanted = _installed(peer) and not smallest if asked is None else asked == peer
+    return importlib.import_module(f"{peer}_models") if wanted else None
 
 
 def machine() -> Record:
@@ -73,11 +74,11 @@ def processor() -> str:
 
 def main() -> None:
     given = arguments()
-    peer = peer_module(given.peer, given.smallest)
     results: dict[str, dict[str, list[Record]]] = {}
     for name in given.names or BENCHMARKS:
-        extra = {"peer": peer} if name == "speed" else {}
-        results[name] = BENCHMARKS[name].measure(given.smallest, **extra)
+        benchmark = BENCHMARKS[name]
+        extra = {"peer": peer_module(benchmark, given.peer, given.smallest)} if hasattr(benchmark, "PEER") else {}
+        results[name] = benchmark.measure(given.smallest, **extra)
         for title, records in results[name].items():
             print(f"\n{name}: {title}\n{table(records)}", flush=True)
     if given.output:

@@ -17,6 +17,7 @@ from cases import CASES, SMALLEST, Case, Ours, Run, error
 from mbdfmu._solver import NativeStepFailed
 from timing import Record, interleaved
 
+PEER = "exudyn"
 ALPHAS = (-0.3, -0.05)  # the default, and the least damping in common use
 SECONDS = 6.0  # for the timing of one case
 

@@ -158,9 +158,7 @@ class Simulation:
             kept = self._kept(name)
             parameter = f"{name}.start"
             if kept is None and parameter not in self._lowered.parameters:
-                known = [s.removesuffix(".start") for s in self._index if s.endswith(".start")]
-                kind = "is computed from coordinates" if name in self._model.signals else "is no coordinate"
-                problems.append(f"start: {name!r} {kind}; only coordinates start{did_you_mean(name, known)}")
+                problems.append(f"start: {self._no_start(name)}")
             elif not (isinstance(value, Real) and math.isfinite(value)):
                 problems.append(f"start: {name!r} must be a finite number, found {value!r}")
             else:
@@ -172,6 +170,14 @@ class Simulation:
         if problems:
             raise ModelError(problems)
         return positions, velocities
+
+    def _no_start(self, name: str) -> str:
+        if f"{name}.start" in self._model.signals:
+            return self._no_parameter(f"{name}.start")
+        if name in self._model.signals:
+            return f"{name!r} is computed and has no start value of its own; joints take them in their entry \"start\""
+        known = [s.removesuffix(".start") for s in self._index if s.endswith(".start")]
+        return f"{name!r} is no coordinate; only coordinates start{did_you_mean(name, known)}"
 
     def _kept(self, name: str) -> tuple[str, list[int], bool] | None:
         """What assembly may not move where a start value is given: space, numbers, whether it is an orientation."""
