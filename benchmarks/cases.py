@@ -48,7 +48,7 @@ CASES = (
     Case(model="chain:N=1000", t_end=1, step=1e-3),
     Case(model="chain3d:N=10", t_end=2, step=1e-3),
     Case(model="chain3d:N=100", t_end=1, step=1e-3),
-    Case(model="chain3d:N=1000", t_end=1, step=1e-3),
+    Case(model="chain3d:N=1000", t_end=0.1, step=1e-3),
     Case(model="slider_crank", t_end=10, step=1e-3),
     Case(model="four_bar:N=2", t_end=10, step=1e-3),
     Case(model="four_bar:N=40", t_end=10, step=1e-2),

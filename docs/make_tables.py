@@ -144,6 +144,35 @@ def _held(joint: type[JointElement], dimensions: int) -> str:
     return f"{rows}" if free is None else f"{rows} / {free}"
 
 
+def joint_family() -> Iterator[Row]:
+    """What each joint is given, and the names of its rows in messages."""
+    for name, joint in JointElement.members().items():
+        given = [_given(*row[:4]) for row in fields_of(joint, COMMON[Joint])]
+        rows = [_rows(joint, dimensions) if dimensions in _kinds(joint) else "" for dimensions in (2, 3)]
+        if issubclass(joint, Relation):
+            rows[1] = rows[0]  # the same in space
+        yield f"`{name}`", ", ".join(given), *rows, joint.modelica.removeprefix("Modelica.Mechanics.")
+
+
+def _given(field: str, kind: str, unit: str, default: str) -> str:
+    return f"{field} ({', '.join(word for word in (unit, default) if word)})"
+
+
+def _rows(joint: type[JointElement], dimensions: int) -> str:
+    constraints = _around("joints", joint, dimensions).symbolic.constraints
+    return ", ".join(row.direction for c in constraints for p in c.primitives for row in p.rows)
+
+
+def joint_coordinates() -> Iterator[Row]:
+    """The free coordinates of each joint."""
+    for name, joint in JointElement.members().items():
+        for dimensions in _kinds(joint):
+            found = {s.name: s for s in _sample("joints", joint, dimensions)}
+            for signal in (s for n, s in found.items() if f"{n}_rate" in found):
+                key = signal.name.removeprefix("JOINT.")
+                yield f"`{name}`", "plane" if dimensions == 2 else "space", f"`{key}`", signal.unit, signal.text
+
+
 def _kinds(member: Any) -> list[int]:
     """Dimensions of the models that an element can be a part of."""
     if issubclass(member, Relation):
@@ -278,6 +307,8 @@ TABLES: dict[str, tuple[Sequence[str], Any]] = {
     "initial": (FIELDS, partial(fields_of, Initial)),
     "shape-fields": (("type", *FIELDS), partial(family_fields, Shape)),
     "joints": (("type", "what it is", "in the plane", "in space"), joints),
+    "joint-family": (("type", "fields", "rows in the plane", "rows in space", "Modelica"), joint_family),
+    "joint-coordinates": (("type", "in", "coordinate", "unit", "what it is"), joint_coordinates),
     "joint-fields": (("type", *FIELDS), partial(family_fields, Joint)),
     "forces": (("type", "what it is"), forces),
     "force-fields": (("type", *FIELDS), partial(family_fields, Force)),

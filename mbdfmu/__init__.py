@@ -19,7 +19,8 @@ _HOME = {
     "Result": "results", "compare": "regression",
 }  # fmt: skip
 _MODULES = (
-    "cli", "expressions", "fmi", "fmu", "forces", "joints", "models", "regression", "results", "schemes", "units",
+    "animation", "cli", "expressions", "fmi", "fmu", "forces", "importers", "joints", "models", "regression", "results",
+    "schemes", "units",
 )  # fmt: skip
 _ALIASES = {"fmu": "fmi", "models": "content"}  # what users call it: the room that has it
 

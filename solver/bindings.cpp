@@ -206,7 +206,7 @@ NB_MODULE(_solver, m) {
         .def_prop_ro("redundancies",
                      [](const Simulation& s) {
                          std::vector<std::pair<int, std::vector<std::pair<int, double>>>> found;
-                         for (const auto& r : s.instance.redundancies) found.emplace_back(r.row, r.repeats);
+                         for (const auto& r : s.instance.state.redundancies) found.emplace_back(r.row, r.repeats);
                          return found;
                      })
         .def_prop_ro("length", [](const Simulation& s) { return s.instance.length(); })

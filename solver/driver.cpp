@@ -35,6 +35,8 @@ const char* reason(Status status) {
             return "a force or constraint is not finite";
         case Status::singular:
             return "the iteration matrix is singular";
+        case Status::turned:
+            return "a body turns by more than a quarter turn in one step";
         case Status::done:
             break;
     }
@@ -45,6 +47,7 @@ const char* reason(Status status) {
 
 void Driver::start() {
     statistics = Statistics{};
+    chosen_at_ = -1;
     instance_.factorisations = instance_.fallbacks = 0;
     instance_.worst_velocity_violation = 0;
     scheme_->start(instance_, options_.tolerance);
@@ -62,6 +65,7 @@ void Driver::restore(const State& saved) {
     if (saved.memory.size() != scheme_->memory_size())
         throw ModelError("the saved state belongs to another scheme, or the same with other options");
     instance_.state = saved;
+    chosen_at_ = -1;
     instance_.update();
     instance_.report();
 }
@@ -145,12 +149,16 @@ bool Driver::crossed_without_step(double t) {
 }
 
 // A corrector may fail because another choice of independent rows is due: then the motion goes on with that.
-bool Driver::rows_chosen_anew() {
+bool Driver::rows_chosen_anew(const StepResult& result) {
     if (instance_.state.t == chosen_at_) return false;  // once is enough at one time
     chosen_at_ = instance_.state.t;
     instance_.v = instance_.state.v;
-    if (!instance_.choose_rows()) return false;
-    restart();
+    if (!instance_.choose_rows()) return instance_.allow_misfit(result.worst_row);
+    try {
+        restart();
+    } catch (const StepFailed&) {  // no motion is left with these rows: what failed names the dead point
+        return false;
+    }
     return true;
 }
 
@@ -165,9 +173,10 @@ void Driver::fixed_steps(double t, Poll poll, void* context, bool& stopped) {
     const long count = std::max(1L, static_cast<long>(wanted));
     const double h = remaining / static_cast<double>(count);
     for (long k = 1; k <= count; ++k) {
-        const StepResult result = scheme_->step(instance_, h, statistics);
+        StepResult result = scheme_->step(instance_, h, statistics);
+        if (result.status == Status::done && result.turn > 1) result.status = Status::turned;
         if (result.status != Status::done) {
-            if (!rows_chosen_anew()) fail(result, h);
+            if (result.status == Status::turned || !rows_chosen_anew(result)) fail(result, h);
             --k;
             continue;
         }
@@ -213,7 +222,8 @@ void Driver::controlled_steps(double t, Poll poll, void* context, bool& stopped)
         const double count = std::ceil(remaining / s.h * (1 - 1e-10));
         const bool last = count <= 1;
         const double h = last ? remaining : remaining / count;
-        const StepResult result = scheme_->step(instance_, h, statistics);
+        StepResult result = scheme_->step(instance_, h, statistics);
+        result.error = std::max(result.error, std::pow(result.turn, scheme_->error_order()));
         if (result.status == Status::done && result.error <= 1) {
             accept(result, h);
             if (last) s.t = t;
@@ -228,7 +238,7 @@ void Driver::controlled_steps(double t, Poll poll, void* context, bool& stopped)
             if (limited()) return;
         } else {
             ++statistics.rejected;
-            if (result.status != Status::done && rows_chosen_anew()) continue;
+            if (result.status != Status::done && rows_chosen_anew(result)) continue;
             const double factor =
                 result.status != Status::done
                     ? failure_factor

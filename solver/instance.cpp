@@ -5,6 +5,10 @@
 #include <cstdio>
 
 namespace mbd {
+namespace {
+constexpr double asked_alike = 1e-6;  // of the largest rate
+}  // namespace
+
 std::string number(double x, int digits) {
     char text[32];
     std::snprintf(text, sizeof text, "%.*g", digits, x);
@@ -58,7 +62,9 @@ Point Instance::state_point() {
 Violation Instance::worst(const double* rows) const {
     Violation w;
     for (int k = 0; k < system.nc; ++k) {
-        const double scaled = std::fabs(rows[k]) * row_scale_[k];
+        double scaled = std::fabs(rows[k]) * row_scale_[k];
+        // What a row left out holds others hold, but for what rounded numbers in a model file make of it.
+        if (scaled <= state.misfit && is_left_out(k)) scaled = 0;
         if (scaled <= w.scaled && w.row >= 0) continue;
         w = {k, scaled, rows[k]};
         if (!(scaled <= w.scaled)) break;  // not a number: nothing is worse
@@ -130,7 +136,8 @@ void Instance::place_at_start() {
     state.restart_pending = false;
     state.memory.clear();
     state.dropped.clear();
-    redundancies.clear();
+    state.redundancies.clear();
+    state.misfit = 0;
     state.order = order1_ = system.preferred_order();
     state.model = system.identity;
     a = state.a, lambda = state.lambda, xdot = state.xdot, v = state.v;
@@ -214,13 +221,30 @@ void Instance::report() {
         report_here();
     } catch (const StepFailed&) {
         const auto dropped = state.dropped;
-        const auto known = redundancies;
+        const auto known = state.redundancies;
         const bool changed = choose_rows();
         if (changed) report_here();
         state.dropped = dropped;
-        redundancies = known;
+        state.redundancies = known;
         if (!changed) throw;
     }
+    check_left_out();
+}
+
+// A row left out is met by the others, unless two of them ask for different rates: then the motion is nobody's.
+void Instance::check_left_out() {
+    const auto above = [&](int k) { return system.level[k - system.nv] > 0; };
+    if (std::none_of(state.dropped.begin(), state.dropped.end(), above)) return;
+    double size = 1;
+    for (int k = 0; k < system.nv; ++k)
+        size = std::max({size, std::fabs(v[k]) / (system.rotational[k] ? 1 : length()),
+                         std::fabs(a[k]) / (system.rotational[k] ? 1 : length())});
+    system.residual(state_point(), work, rows_.data());
+    for (int k : state.dropped)
+        if (above(k) && !(std::fabs(rows_[k]) * row_scale_[k - system.nv] <= asked_alike * size))
+            throw StepFailed(label(k) + " at t = " + number(state.t) +
+                             " s asks for another rate than what it repeats, by " + number(rows_[k]) +
+                             "; leave one of them out, or let them agree");
 }
 
 void Instance::report_here() {

@@ -17,6 +17,12 @@ struct StepFailed : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// A constraint row that is a combination of others.
+struct Redundancy {
+    int row;
+    std::vector<std::pair<int, double>> repeats;  // row, coefficient
+};
+
 // Everything that a continuation depends on, as a value: copying and restoring it continues bit for bit.
 struct State {
     std::uint32_t model = 0;  // System::identity
@@ -27,12 +33,14 @@ struct State {
     double t_input = 0;  // u(t) = u + udot (t - t_input)
     std::vector<double> u, udot;
     std::vector<double> parameters;
-    std::vector<double> turns;     // angles that count turns, at the last accepted step
-    std::vector<int> dropped;      // unknowns of the rows left out because they repeat others, sorted
-    bool restart_pending = false;  // a discontinuity at t waits for its restart
-    std::vector<double> memory;    // of the scheme
-    Factor factor;                 // the factorisation it recycles
-    Order order = Order::eager;    // for the next factorisation
+    std::vector<double> turns;             // angles that count turns, at the last accepted step
+    std::vector<Redundancy> redundancies;  // rows that repeat others and are left out
+    std::vector<int> dropped;              // their unknowns, sorted
+    double misfit = 0;                     // how far these may be open, scaled
+    bool restart_pending = false;          // a discontinuity at t waits for its restart
+    std::vector<double> memory;            // of the scheme
+    Factor factor;                         // the factorisation it recycles
+    Order order = Order::eager;            // for the next factorisation
 };
 
 struct StartOptions {
@@ -46,12 +54,6 @@ struct Violation {
     int row = -1;       // constraint with the largest scaled violation
     double scaled = 0;  // divided by the model's length where the row is a length
     double value = 0;
-};
-
-// A constraint row that is a combination of others.
-struct Redundancy {
-    int row;
-    std::vector<std::pair<int, double>> repeats;  // row, coefficient
 };
 
 class Instance {
@@ -74,8 +76,9 @@ public:
     void restart();  // after a discontinuity: consistent v, a, lambda at t+
     // Leaves out the constraint rows that repeat others at the state; true where the choice changed.
     bool choose_rows();
-    std::vector<Redundancy> redundancies;  // found by the last choose_rows()
-    void follow_turns();                   // after every accepted step
+    // Lets the row left out be open further, as far as rounded numbers may make it; false beyond that.
+    bool allow_misfit(int row);
+    void follow_turns();  // after every accepted step
     // Rows that nearly repeat others at the state but did not at the start, by name; empty where there are none.
     std::string dead_point();
     void report();
@@ -125,6 +128,7 @@ private:
     void factorise_index1();
     void solve_accelerations();
     void report_here();
+    void check_left_out();
     [[noreturn]] void refuse_singular();
     // G at the last evaluate_index1(), unmasked: f(constraint, coordinate, value)
     template <class F>
@@ -143,6 +147,7 @@ private:
     Demands close_positions(const std::vector<char>& held, bool guesses);
     std::vector<char> held_coordinates(const StartOptions::Values& kept) const;
     void correct_positions(const StartOptions& options);
+    bool close_what_does_not_repeat(const Demands& open, const std::vector<char>& held);
     void correct_velocities(const StartOptions& options);
     void check_sides();
     [[noreturn]] void refuse_kept(const StartOptions::Values& kept) const;
@@ -152,6 +157,8 @@ private:
     bool has_loops() const;
     Eigen::SparseMatrix<double> unit_gradient(std::vector<double>& sizes) const;
     std::vector<Redundancy> repeated_rows(double threshold) const;
+    bool is_left_out(int row) const;
+    std::string nearly_repeated(double threshold);
     void mask();
     void spread_reactions();
 };

@@ -9,9 +9,11 @@
 namespace mbd {
 namespace {
 
-constexpr double dependent = 1e-9;        // of a row of size one: below it a row is a combination of others
-constexpr double nearly_dependent = 0.1;  // of a mechanism that could not get past its dead point
-constexpr double mentioned = 1e-6;        // coefficients below this are rounding
+constexpr double dependent = 1e-6;  // of a row of size one: less is rounding of the numbers in a file
+constexpr double least_misfit = 1e-11, greatest_misfit = 1e-5;  // of the model's length: rows left out that are open
+constexpr double nearly_dependent = 0.1;                        // of a mechanism that could not get past its dead point
+constexpr double mentioned = 1e-6;                              // coefficients below this are rounding
+constexpr double negligible = 1e-13;                            // of the largest shift of a reaction
 
 }  // namespace
 
@@ -89,24 +91,39 @@ std::vector<Redundancy> Instance::repeated_rows(double threshold) const {
 bool Instance::choose_rows() {
     const auto before = state.dropped;
     state.dropped.clear();
-    redundancies.clear();
+    state.redundancies.clear();
     if (system.nc > 0) {
         evaluate_index1(v.data());
-        if (has_loops()) redundancies = repeated_rows(dependent);
+        if (has_loops()) state.redundancies = repeated_rows(dependent);
     }
-    for (const auto& r : redundancies) state.dropped.push_back(system.nv + r.row);
+    for (const auto& r : state.redundancies) state.dropped.push_back(system.nv + r.row);
     std::sort(state.dropped.begin(), state.dropped.end());
-    return state.dropped != before;
+    if (state.dropped == before) return false;
+    state.misfit = 0;
+    const double open = state.dropped.empty() ? 0 : position_violation().scaled;
+    state.misfit = std::clamp(4 * open, least_misfit, greatest_misfit);
+    return true;
 }
 
-std::string Instance::dead_point() {
+bool Instance::allow_misfit(int row) {
+    if (row < 0 || !is_left_out(row) || state.misfit >= greatest_misfit) return false;
+    state.misfit = std::min(10 * state.misfit, greatest_misfit);
+    return true;
+}
+
+bool Instance::is_left_out(int row) const {
+    return std::binary_search(state.dropped.begin(), state.dropped.end(), system.nv + row);
+}
+
+std::string Instance::dead_point() { return nearly_repeated(nearly_dependent); }
+
+std::string Instance::nearly_repeated(double threshold) {
     if (system.nc == 0) return {};
     v = state.v;
     evaluate_index1(v.data());
     std::string names;
-    for (const auto& r : repeated_rows(nearly_dependent))
-        if (!std::binary_search(state.dropped.begin(), state.dropped.end(), system.nv + r.row))
-            names += (names.empty() ? "" : ", ") + label(system.nv + r.row);
+    for (const auto& r : repeated_rows(threshold))
+        if (!is_left_out(r.row)) names += (names.empty() ? "" : ", ") + label(system.nv + r.row);
     return names;
 }
 
@@ -137,28 +154,33 @@ void Instance::mask() {
 }
 
 // lambda := the smallest one with the same G^T lambda. Every row left out gives a direction along which reactions can
-// be shifted without any effect on the motion; torques count by the model's length.
+// be shifted without any effect on the motion; torques count by the model's length. A loop's direction touches the rows
+// of that loop only, so that many loops cost little.
 void Instance::spread_reactions() {
     const int count = static_cast<int>(state.dropped.size());
     if (count == 0) return;
-    Eigen::MatrixXd shifts(system.nc, count);
+    const auto weight = [&](int row) { return system.rotational[system.nv + row] ? 1 / length() : 1.0; };
+    std::vector<Eigen::Triplet<double>> entries;
     for (int k = 0; k < count; ++k) {
         std::fill(unknowns_.begin(), unknowns_.end(), 0.0);
         for (const auto& g : dropped_gradients_)
             if (g.row == state.dropped[k]) unknowns_[g.col] += g.value;
         solve(factor1_, unknowns_.data());  // [M G^T; G 0][0; c] = [g; 0]: g is the combination c of the rows kept
-        for (int row = 0; row < system.nc; ++row) shifts(row, k) = -unknowns_[system.nv + row];
-        shifts(state.dropped[k] - system.nv, k) = 1;
+        unknowns_[state.dropped[k]] = -1;
+        double largest = 0;
+        for (int row = 0; row < system.nc; ++row)
+            largest = std::max(largest, std::fabs(unknowns_[system.nv + row]) * weight(row));
+        for (int row = 0; row < system.nc; ++row)
+            if (const double shift = -unknowns_[system.nv + row] * weight(row); std::fabs(shift) > negligible * largest)
+                entries.emplace_back(row, k, shift);
     }
-    Eigen::VectorXd force = Eigen::Map<Eigen::VectorXd>(lambda.data(), system.nc);
-    for (int row = 0; row < system.nc; ++row) {
-        const double size = system.rotational[system.nv + row] ? 1 / length() : 1;
-        shifts.row(row) *= size;
-        force[row] *= size;
-    }
-    const Eigen::VectorXd along = shifts.colPivHouseholderQr().solve(force);
-    for (int row = 0; row < system.nc; ++row)
-        lambda[row] -= shifts.row(row).dot(along) / (system.rotational[system.nv + row] ? 1 / length() : 1);
+    Eigen::SparseMatrix<double> shifts(system.nc, count);
+    shifts.setFromTriplets(entries.begin(), entries.end());
+    Eigen::VectorXd force(system.nc);
+    for (int row = 0; row < system.nc; ++row) force[row] = lambda[row] * weight(row);
+    Eigen::SparseQR<Eigen::SparseMatrix<double>, Eigen::COLAMDOrdering<int>> qr(shifts);
+    force -= shifts * Eigen::VectorXd(qr.solve(force));
+    for (int row = 0; row < system.nc; ++row) lambda[row] = force[row] / weight(row);
 }
 
 }  // namespace mbd

@@ -15,6 +15,7 @@ constexpr double accepted = 1e-10;  // and what it must reach
 constexpr double least_damping = 1e-9, greatest_damping = 1e3;
 constexpr double longest_turn = 0.5, longest_move = 1.0;  // of one iteration: rad, model's lengths
 constexpr int most_iterations = 200;
+constexpr double nearly_repeating = 1e-3;  // of a row of size one
 
 using Matrix = Eigen::SparseMatrix<double>;
 using Vector = Eigen::VectorXd;
@@ -103,9 +104,9 @@ void Instance::start(const StartOptions& options) {
     correct_positions(options);
     follow_turns();
     check_sides();
+    choose_rows();
     correct_velocities(options);
     v = state.v;
-    choose_rows();
     solve_accelerations();
     state.a = a, state.lambda = lambda, state.xdot = xdot;
     starting_ = false;
@@ -129,7 +130,8 @@ Instance::Demands Instance::demands(bool velocities, bool guesses) {
         return static_cast<int>(kept.size()) - 1;
     };
     for (int k = 0; k < nc; ++k)
-        if (system.level[k] <= (velocities ? 1 : 0)) place[k] = add(values[k], row_scale_[k] == 1, label(nv + k));
+        if (system.level[k] <= (velocities ? 1 : 0) && !is_left_out(k))
+            place[k] = add(values[k], row_scale_[k] == 1, label(nv + k));
     evaluate_index1(state.v.data());
     for_each_gradient_entry([&](int row, int col, double value) {
         if (place[row] >= 0) entries.emplace_back(place[row], col, value);
@@ -166,7 +168,7 @@ Eigen::SparseMatrix<double> Instance::mass_matrix() const {  // at the last eval
 // Gauss-Newton steps along the smallest motion, damped (Levenberg, Marquardt) where a full one would open the joints
 // further. Returns what stays open.
 Instance::Demands Instance::close_positions(const std::vector<char>& held, bool guesses) {
-    const std::vector<double> given = state.q;
+    const std::vector<double> given = state.q, turns = state.turns;
     double damping = least_damping;
     Demands now = demands(false, guesses);
     for (int iteration = 0; iteration < most_iterations && now.largest() > closed; ++iteration) {
@@ -185,6 +187,7 @@ Instance::Demands Instance::close_positions(const std::vector<char>& held, bool 
         const bool better = next.square() < now.square();  // false for what is not a number
         if (better) {
             damping = std::max(least_damping, damping / 10);
+            follow_turns();  // an iteration moves by less than half a turn
             now = std::move(next);
             continue;
         }
@@ -193,7 +196,7 @@ Instance::Demands Instance::close_positions(const std::vector<char>& held, bool 
         demands(false, guesses);               // the stream again at the point kept
         if ((damping *= 10) > greatest_damping) break;
     }
-    if (!(now.largest() <= accepted)) state.q = given;
+    if (!(now.largest() <= consistent)) state.q = given, state.turns = turns;
     return now;
 }
 
@@ -214,13 +217,31 @@ void Instance::correct_positions(const StartOptions& options) {
     const std::vector<char> held = held_coordinates(options.q);
     if (close_positions(held, true).largest() <= accepted) return;
     const Demands open = close_positions(held, false);  // without the start values that are only guesses
-    if (open.largest() <= accepted) return;
+    if (open.largest() <= accepted || close_what_does_not_repeat(open, held)) return;
     if (!options.q.empty() && close_positions(held_coordinates({}), false).largest() <= accepted)
         refuse_kept(options.q);
     const int worst = open.worst();
+    const std::string repeated = nearly_repeated(nearly_repeating);
+    if (!repeated.empty())
+        throw StepFailed(
+            "assembly failed: joints that hold the same do not fit each other; worst: " + open.labels[worst] +
+            ", off by " + number(open.values[worst]) + "; correct places and directions in " + repeated +
+            ", or replace it by a joint that holds less");
     throw StepFailed("assembly failed: the joints cannot be closed from the given start; worst: " + open.labels[worst] +
                      ", off by " + number(open.values[worst]) +
                      "; give start positions nearer to a closed configuration" + held_hint());
+}
+
+// Rows that repeat others only but for the rounding of a model file can never all be closed: the others can.
+bool Instance::close_what_does_not_repeat(const Demands& open, const std::vector<char>& held) {
+    if (!(open.largest() <= consistent)) return false;
+    const std::vector<double> given = state.q;
+    if (choose_rows() && close_positions(held, false).largest() <= accepted) return true;
+    state.q = given;
+    state.dropped.clear();
+    state.redundancies.clear();
+    state.misfit = 0;
+    return false;
 }
 
 void Instance::refuse_kept(const StartOptions::Values& kept) const {

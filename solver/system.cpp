@@ -257,7 +257,7 @@ void System::constants(const double* parameters, double* c, std::vector<double>&
 
 void System::check_masses(const double* c) const {
     const auto refuse = [&](int coordinate, const std::string& what) {
-        throw ModelError(labels[coordinate].substr(0, labels[coordinate].rfind(' ')) + ": " + what);
+        throw ModelError(labels[coordinate].substr(0, labels[coordinate].rfind('\'') + 1) + ": " + what);
     };
     const auto number = [](double x) {
         std::ostringstream text;
@@ -276,7 +276,8 @@ void System::check_masses(const double* c) const {
         const Eigen::Vector3d principal = Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d>(J).eigenvalues();
         if (!(principal[0] > 0))
             refuse(6 * b, "inertia must be positive about every axis, found principal values " + number(principal[0]) +
-                              ", " + number(principal[1]) + ", " + number(principal[2]));
+                              ", " + number(principal[1]) + ", " + number(principal[2]) +
+                              "; give rods a radius, or correct the products of inertia");
     }
 }
 

@@ -134,9 +134,10 @@ def test_each_verb_is_explained_with_its_options_and_an_example(verb: str) -> No
 # ---------------------------------------------------------------- the model file
 
 JSON = blocks(DOCS / "model-file.md", "json")
+ENTRIES = [*JSON, *blocks(DOCS / "joints.md", "json")]
 
 
-@pytest.mark.parametrize("text", JSON, ids=range(len(JSON)))
+@pytest.mark.parametrize("text", ENTRIES, ids=range(len(ENTRIES)))
 def test_entries_of_model_files_are_valid(text: str) -> None:
     data: dict[str, Any] = json.loads(text)
     table = sections(Description)

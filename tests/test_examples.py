@@ -45,3 +45,8 @@ def test_the_examples_say_what_they_show() -> None:
     assert {path.stem for path in EXAMPLES} >= PICTURES | {"own_scheme"}
     for path in EXAMPLES:
         assert path.read_text(encoding="utf-8").startswith('"""')
+
+
+def test_the_page_lists_every_example() -> None:
+    page = EXAMPLES[0].with_name("README.md").read_text(encoding="utf-8")
+    assert [path.name for path in EXAMPLES if f"| `{path.name}` |" not in page] == []

@@ -82,7 +82,10 @@ public:
             result = correct(i, h, count);
         }
         h_ = h;
-        if (result.status == Status::done) result.error = std::max(result.error, state_error(i.state, h));
+        if (result.status == Status::done) {
+            result.error = std::max(result.error, state_error(i.state, h));
+            result.turn = largest_turn();
+        }
         if (result.status != Status::done || !(result.error <= 1)) blame(i.state, result);
         return result;
     }
@@ -345,7 +348,9 @@ private:
         if (worst.scaled <= std::min(o_.constraint_tolerance, of_step)) return true;
         double largest = 0;
         for (double x : q_) largest = std::max(largest, std::fabs(x));
-        return worst.scaled <= 64 * std::numeric_limits<double>::epsilon() * std::max(1.0, largest / i.length());
+        double rounded = std::max(1.0, largest / i.length());
+        for (double x : i.state.turns) rounded = std::max(rounded, std::fabs(x));  // of angles after many turns
+        return worst.scaled <= 64 * std::numeric_limits<double>::epsilon() * rounded;
     }
 
     StepResult correct(Instance& i, double h, Statistics& count) {
@@ -392,6 +397,18 @@ private:
         }
         result.status = converged ? Status::constraint : Status::slow;
         return result;
+    }
+
+    // Two bodies that turn against each other by less than half a turn leave no doubt of the turns between them, and
+    // T(theta) is regular up to a full turn.
+    double largest_turn() const {
+        constexpr double longest = 1.5;  // rad
+        double square = 0;
+        for (int b = 0; b < s_.spatial_bodies(); ++b) {
+            const Vec theta = load(&q_[6 * b + 3]);
+            square = std::max(square, dot(theta, theta));
+        }
+        return std::sqrt(square) / longest;
     }
 
     // Finds what a failed step fails at: a row that is not a number, else the coordinate that moved most.

@@ -6,7 +6,7 @@
 
 namespace mbd {
 
-enum class Status { done, slow, diverged, constraint, not_finite, singular };
+enum class Status { done, slow, diverged, constraint, not_finite, singular, turned };
 
 struct StepResult {
     Status status = Status::done;
@@ -15,6 +15,7 @@ struct StepResult {
     int worst_unknown = -1;  // of a step that failed: where the correction or the error was largest
     double violation = 0;    // worst scaled |Phi| after the last correction
     int worst_row = -1;
+    double turn = 0;  // largest rotation of a body, over what angles that count turns and T(theta) bear
 };
 
 struct Statistics {
