@@ -32,7 +32,7 @@ def command(model: str) -> None:
     loaded = load_model(model)
     result = check(loaded.compile())
     click.echo(f"{result.name}: {loaded.description.text}" if loaded.description.text else result.name)
-    click.echo(columns(_counts(loaded.description, result)))
+    click.echo(columns(_counts(loaded.symbolic.description, result)))
     if result.openings:
         click.echo(_openings(result))
     for redundancy in result.redundant:

@@ -69,7 +69,7 @@ def command(target: str, patterns: tuple[str, ...], as_json: bool) -> None:
 
 def _of_model(target: str) -> Subject:
     model = load_model(target)
-    d = model.description
+    d = model.symbolic.description
     facts: dict[str, Any] = {"text": d.text, "coordinates": len(model.symbolic.coordinates)}
     facts |= {section: len(getattr(d, section)) for section in ("bodies", "joints", "forces", "motions", "constraints")}
     if d.experiment:

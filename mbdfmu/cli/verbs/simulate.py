@@ -149,7 +149,7 @@ def _run_model(target: str, request: Request) -> tuple[Result, list[str]]:
         raise ModelError(f"model '{model.name}' names no experiment.stop_time; give the end time: -t SECONDS")
     with progress_bar(t_end) as progress:
         result = _kept(lambda: model.simulate(t_end, request.dt, progress=progress, **arguments))
-    return result, _shown(result, request, list(model.description.outputs))
+    return result, _shown(result, request, list(model.symbolic.description.outputs))
 
 
 def _model_arguments(request: Request) -> dict[str, Any]:
