@@ -203,6 +203,7 @@ NB_MODULE(_solver, m) {
                  s.driver.restore(state);
              })
         .def_prop_ro("time", [](const Simulation& s) { return s.instance.state.t; })
+        .def_prop_ro("given_up", [](const Simulation& s) { return s.instance.given_up(); })
         .def_prop_ro("redundancies",
                      [](const Simulation& s) {
                          std::vector<std::pair<int, std::vector<std::pair<int, double>>>> found;

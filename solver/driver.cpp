@@ -149,11 +149,11 @@ bool Driver::crossed_without_step(double t) {
 }
 
 // A corrector may fail because another choice of independent rows is due: then the motion goes on with that.
-bool Driver::rows_chosen_anew(const StepResult& result) {
+bool Driver::rows_chosen_anew(const StepResult& result, double h) {
     if (instance_.state.t == chosen_at_) return false;  // once is enough at one time
     chosen_at_ = instance_.state.t;
     instance_.v = instance_.state.v;
-    if (!instance_.choose_rows()) return instance_.allow_misfit(result.worst_row);
+    if (!instance_.choose_rows() && !instance_.choose_rows_ahead(h)) return instance_.allow_misfit(result.worst_row);
     try {
         restart();
     } catch (const StepFailed&) {  // no motion is left with these rows: what failed names the dead point
@@ -176,7 +176,7 @@ void Driver::fixed_steps(double t, Poll poll, void* context, bool& stopped) {
         StepResult result = scheme_->step(instance_, h, statistics);
         if (result.status == Status::done && result.turn > 1) result.status = Status::turned;
         if (result.status != Status::done) {
-            if (result.status == Status::turned || !rows_chosen_anew(result)) fail(result, h);
+            if (result.status == Status::turned || !rows_chosen_anew(result, h)) fail(result, h);
             --k;
             continue;
         }
@@ -238,7 +238,7 @@ void Driver::controlled_steps(double t, Poll poll, void* context, bool& stopped)
             if (limited()) return;
         } else {
             ++statistics.rejected;
-            if (result.status != Status::done && rows_chosen_anew(result)) continue;
+            if (result.status != Status::done && rows_chosen_anew(result, h)) continue;
             const double factor =
                 result.status != Status::done
                     ? failure_factor

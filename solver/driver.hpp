@@ -50,7 +50,7 @@ private:
     void accept(const StepResult& result, double h);
     bool crossed_without_step(double t);
     double accepted_factor(double error, bool after_rejection) const;
-    bool rows_chosen_anew(const StepResult& result);
+    bool rows_chosen_anew(const StepResult& result, double h);
     [[noreturn]] void fail(const StepResult& result, double h);
 };
 

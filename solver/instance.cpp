@@ -145,7 +145,7 @@ void Instance::place_at_start() {
 
 void Instance::restart() {
     report();
-    state.v = v, state.a = a, state.lambda = lambda, state.xdot = xdot;
+    state.v = v, state.a = a, state.lambda = independent_, state.xdot = xdot;
 }
 
 // The matrix [M G^T; G 0] at the state's positions, and the residual for the present a, lambda, xdot.
@@ -208,7 +208,10 @@ void Instance::solve_accelerations() {
         add(a, unknowns_.data());
         add(lambda, unknowns_.data() + nv);
         add(xdot, unknowns_.data() + nv + nc);
-        if (limit == 1 || change <= 1e-12 * size) return spread_reactions();
+        if (limit == 1 || change <= 1e-12 * size) {
+            independent_ = lambda;
+            return spread_reactions();
+        }
         if (iteration + 1 == limit)
             throw StepFailed("accelerations and reactions at t = " + number(state.t) +
                              " s have no solution near the last one (forces depend on reactions too strongly)");

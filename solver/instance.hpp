@@ -73,9 +73,11 @@ public:
     void update();                                // what follows from the parameters; throws ModelError
     void place_at_start();                        // positions, velocities, inputs as given, not yet consistent
     void start(const StartOptions& options);
-    void restart();  // after a discontinuity: consistent v, a, lambda at t+
+    void restart();                             // after a discontinuity: consistent v, a, lambda at t+
+    std::vector<std::string> given_up() const;  // start values that are guesses and were not admitted
     // Leaves out the constraint rows that repeat others at the state; true where the choice changed.
     bool choose_rows();
+    bool choose_rows_ahead(double h);  // as they will be at the end of a step: the state may be singular
     // Lets the row left out be open further, as far as rounded numbers may make it; false beyond that.
     bool allow_misfit(int row);
     void follow_turns();  // after every accepted step
@@ -118,7 +120,9 @@ private:
     std::vector<Entry> dropped_gradients_;
     double time_ = 0;
 
-    std::vector<double> row_scale_;  // 1/length for rows in m, 1 for rows in rad
+    std::vector<double> independent_;  // lambda with 0 in the rows left out: the scheme goes on with that
+    std::vector<char> wanted_;         // start conditions that are not given up
+    std::vector<double> row_scale_;    // 1/length for rows in m, 1 for rows in rad
     Violation worst(const double* rows) const;
     void compute_constants();
 
@@ -142,9 +146,12 @@ private:
     }
 
     // ---- the start (start.cpp)
-    Demands demands(bool velocities, bool guesses);
+    Demands demands(bool velocities);
     Eigen::SparseMatrix<double> mass_matrix() const;
-    Demands close_positions(const std::vector<char>& held, bool guesses);
+    Demands close_positions(const std::vector<char>& held);
+    template <class Try>
+    bool met_with_guesses(bool velocities, Try&& met);
+    bool close_velocities(const std::vector<char>& held, double speed);
     std::vector<char> held_coordinates(const StartOptions::Values& kept) const;
     void correct_positions(const StartOptions& options);
     bool close_what_does_not_repeat(const Demands& open, const std::vector<char>& held);
@@ -152,6 +159,7 @@ private:
     void check_sides();
     [[noreturn]] void refuse_kept(const StartOptions::Values& kept) const;
     std::string held_hint() const;
+    std::string required_hint() const;
 
     // ---- rows that repeat others (redundancy.cpp)
     bool has_loops() const;

@@ -105,6 +105,15 @@ bool Instance::choose_rows() {
     return true;
 }
 
+bool Instance::choose_rows_ahead(double h) {
+    const auto here = state.q;
+    for (int k = 0; k < system.nv; ++k) state.q[k] += h * state.v[k];
+    system.settle(state.q.data());
+    const bool changed = choose_rows();
+    state.q = here;
+    return changed;
+}
+
 bool Instance::allow_misfit(int row) {
     if (row < 0 || !is_left_out(row) || state.misfit >= greatest_misfit) return false;
     state.misfit = std::min(10 * state.misfit, greatest_misfit);

@@ -77,6 +77,9 @@ struct Instance::Demands {
     Vector values;                    // to become zero
     std::vector<double> per_size;     // of every value: 1/length for lengths, 1 for angles
     std::vector<std::string> labels;  // of the values
+    std::vector<const char*> units;
+
+    std::string shown(int k) const { return number(values[k]) + " " + units[k]; }
 
     double square() const {
         double sum = 0;
@@ -97,6 +100,7 @@ void Instance::start(const StartOptions& options) {
     starting_ = true;  // what is wrong now is the model's fault
     update();
     place_at_start();
+    wanted_.assign(system.conditions.size(), 1);
     if (!options.positions.empty()) state.q = options.positions;
     for (const auto& [k, value] : options.q) state.q[k] = value;
     for (const auto& [k, value] : options.v) state.v[k] = value;
@@ -108,11 +112,11 @@ void Instance::start(const StartOptions& options) {
     correct_velocities(options);
     v = state.v;
     solve_accelerations();
-    state.a = a, state.lambda = lambda, state.xdot = xdot;
+    state.a = a, state.lambda = independent_, state.xdot = xdot;
     starting_ = false;
 }
 
-Instance::Demands Instance::demands(bool velocities, bool guesses) {
+Instance::Demands Instance::demands(bool velocities) {
     const int nv = system.nv, nc = system.nc;
     Demands d;
     std::vector<Eigen::Triplet<double>> entries;
@@ -127,11 +131,12 @@ Instance::Demands Instance::demands(bool velocities, bool guesses) {
         kept.push_back(value);
         d.per_size.push_back(rotational ? 1 : 1 / length());
         d.labels.push_back(label);
+        d.units.push_back(rotational ? (velocities ? "rad/s" : "rad") : velocities ? "m/s" : "m");
         return static_cast<int>(kept.size()) - 1;
     };
     for (int k = 0; k < nc; ++k)
         if (system.level[k] <= (velocities ? 1 : 0) && !is_left_out(k))
-            place[k] = add(values[k], row_scale_[k] == 1, label(nv + k));
+            place[k] = add(values[k], system.rotational[nv + k], label(nv + k));
     evaluate_index1(state.v.data());
     for_each_gradient_entry([&](int row, int col, double value) {
         if (place[row] >= 0) entries.emplace_back(place[row], col, value);
@@ -142,8 +147,7 @@ Instance::Demands Instance::demands(bool velocities, bool guesses) {
     std::vector<int> condition_place(conditions.size(), -1);
     for (std::size_t k = 0; k < conditions.size(); ++k) {
         const auto& c = system.conditions[k];
-        if (c.velocity == velocities && (c.required || guesses))
-            condition_place[k] = add(conditions[k], c.rotational, c.label);
+        if (c.velocity == velocities && wanted_[k]) condition_place[k] = add(conditions[k], c.rotational, c.label);
     }
     for (std::size_t e = 0; e < derivatives.size(); ++e) {
         const auto& [condition, col] = system.condition_entries[e];
@@ -158,7 +162,8 @@ Instance::Demands Instance::demands(bool velocities, bool guesses) {
 Eigen::SparseMatrix<double> Instance::mass_matrix() const {  // at the last evaluate_index1()
     std::vector<Eigen::Triplet<double>> entries;
     for (std::size_t e = 0; e < work.singles.size(); ++e)
-        if (const auto& p = system.pattern.singles[e]; p.row < system.nv && p.col < system.nv)
+        if (const auto& p = system.pattern.singles[e];  // a spring without direction is no mass
+            p.row < system.nv && p.col < system.nv && std::isfinite(work.singles[e]))
             entries.emplace_back(p.row, p.col, work.singles[e]);
     Matrix M(system.nv, system.nv);
     M.setFromTriplets(entries.begin(), entries.end());
@@ -167,10 +172,10 @@ Eigen::SparseMatrix<double> Instance::mass_matrix() const {  // at the last eval
 
 // Gauss-Newton steps along the smallest motion, damped (Levenberg, Marquardt) where a full one would open the joints
 // further. Returns what stays open.
-Instance::Demands Instance::close_positions(const std::vector<char>& held, bool guesses) {
+Instance::Demands Instance::close_positions(const std::vector<char>& held) {
     const std::vector<double> given = state.q, turns = state.turns;
     double damping = least_damping;
-    Demands now = demands(false, guesses);
+    Demands now = demands(false);
     for (int iteration = 0; iteration < most_iterations && now.largest() > closed; ++iteration) {
         SmallestMotion motion(mass_matrix(), now.rows, held);
         if (!motion.factorise(damping)) break;
@@ -183,7 +188,7 @@ Instance::Demands Instance::close_positions(const std::vector<char>& held, bool 
         const std::vector<double> before = state.q;
         for (int k = 0; k < system.nv; ++k) state.q[k] += d[k] / excess;
         system.settle(state.q.data());
-        Demands next = demands(false, guesses);
+        Demands next = demands(false);
         const bool better = next.square() < now.square();  // false for what is not a number
         if (better) {
             damping = std::max(least_damping, damping / 10);
@@ -193,7 +198,7 @@ Instance::Demands Instance::close_positions(const std::vector<char>& held, bool 
         }
         state.q = before;
         if (now.largest() <= accepted) break;  // rounding reached
-        demands(false, guesses);               // the stream again at the point kept
+        demands(false);                        // the stream again at the point kept
         if ((damping *= 10) > greatest_damping) break;
     }
     if (!(now.largest() <= consistent)) state.q = given, state.turns = turns;
@@ -206,37 +211,61 @@ std::vector<char> Instance::held_coordinates(const StartOptions::Values& kept) c
     return held;
 }
 
+// Start values that are guesses give way: all are tried together, then one after the other.
+template <class Try>
+bool Instance::met_with_guesses(bool velocities, Try&& met) {
+    if (met()) return true;
+    std::vector<std::size_t> guesses;
+    for (std::size_t k = 0; k < wanted_.size(); ++k)
+        if (system.conditions[k].velocity == velocities && !system.conditions[k].required) guesses.push_back(k);
+    for (auto k : guesses) wanted_[k] = 0;
+    if (guesses.empty() || !met()) return false;
+    for (auto k : guesses) {
+        const auto q = state.q, v = state.v;
+        wanted_[k] = 1;
+        if (met()) continue;
+        wanted_[k] = 0;
+        state.q = q, state.v = v;
+    }
+    return met();
+}
+
+std::vector<std::string> Instance::given_up() const {
+    std::vector<std::string> labels;
+    for (std::size_t k = 0; k < wanted_.size(); ++k)
+        if (!wanted_[k]) labels.push_back(system.conditions[k].label);
+    return labels;
+}
+
 void Instance::correct_positions(const StartOptions& options) {
-    const Demands given = demands(false, true);
+    const Demands given = demands(false);
     const Violation joint = position_violation();
     if (!(joint.scaled <= consistent) && !options.correct && system.conditions.empty())
         throw ModelError("the start positions do not fit the joints: " + label(system.nv + joint.row) + " is off by " +
-                         number(joint.value) +
+                         number(joint.value) + (system.rotational[system.nv + joint.row] ? " rad" : " m") +
                          "; correct the positions, or ask for assembly (assemble=True, --assemble)");
     if (given.values.size() == 0) return;
     const std::vector<char> held = held_coordinates(options.q);
-    if (close_positions(held, true).largest() <= accepted) return;
-    const Demands open = close_positions(held, false);  // without the start values that are only guesses
-    if (open.largest() <= accepted || close_what_does_not_repeat(open, held)) return;
-    if (!options.q.empty() && close_positions(held_coordinates({}), false).largest() <= accepted)
-        refuse_kept(options.q);
+    if (met_with_guesses(false, [&] { return close_positions(held).largest() <= accepted; })) return;
+    const Demands open = close_positions(held);
+    if (close_what_does_not_repeat(open, held)) return;
+    if (!options.q.empty() && close_positions(held_coordinates({})).largest() <= accepted) refuse_kept(options.q);
     const int worst = open.worst();
     const std::string repeated = nearly_repeated(nearly_repeating);
     if (!repeated.empty())
-        throw StepFailed(
-            "assembly failed: joints that hold the same do not fit each other; worst: " + open.labels[worst] +
-            ", off by " + number(open.values[worst]) + "; correct places and directions in " + repeated +
-            ", or replace it by a joint that holds less");
+        throw StepFailed("assembly failed: joints that hold the same do not fit each other; worst: " +
+                         open.labels[worst] + ", off by " + open.shown(worst) + "; correct places and directions in " +
+                         repeated + ", or replace it by a joint that holds less");
     throw StepFailed("assembly failed: the joints cannot be closed from the given start; worst: " + open.labels[worst] +
-                     ", off by " + number(open.values[worst]) +
-                     "; give start positions nearer to a closed configuration" + held_hint());
+                     ", off by " + open.shown(worst) + "; give start positions nearer to a closed configuration" +
+                     held_hint() + required_hint());
 }
 
 // Rows that repeat others only but for the rounding of a model file can never all be closed: the others can.
 bool Instance::close_what_does_not_repeat(const Demands& open, const std::vector<char>& held) {
     if (!(open.largest() <= consistent)) return false;
     const std::vector<double> given = state.q;
-    if (choose_rows() && close_positions(held, false).largest() <= accepted) return true;
+    if (choose_rows() && close_positions(held).largest() <= accepted) return true;
     state.q = given;
     state.dropped.clear();
     state.redundancies.clear();
@@ -256,8 +285,28 @@ std::string Instance::held_hint() const {
     return any ? ", or hold fewer bodies" : "";
 }
 
+std::string Instance::required_hint() const {
+    const auto required = [](const auto& condition) { return condition.required; };
+    const bool any = std::any_of(system.conditions.begin(), system.conditions.end(), required);
+    return any ? ", or make a start value of a joint a guess (\"priority\": \"guess\")" : "";
+}
+
+bool Instance::close_velocities(const std::vector<char>& held, double speed) {
+    Demands now = demands(true);
+    const double first = now.largest();
+    SmallestMotion motion(mass_matrix(), now.rows, held);
+    if (!motion.factorise(least_damping)) return false;
+    for (int pass = 0; pass < 3; ++pass) {  // the later ones take out what the damping left
+        const Vector d = motion.solve(now.values);
+        for (int k = 0; k < system.nv; ++k) state.v[k] += d[k];
+        v = state.v;
+        now = demands(true);
+    }
+    return now.largest() <= accepted * std::max(speed, first);
+}
+
 void Instance::correct_velocities(const StartOptions& options) {
-    Demands given = demands(true, true);
+    const Demands given = demands(true);
     if (given.values.size() == 0) return;
     double speed = 1;
     for (int k = 0; k < system.nv; ++k)
@@ -265,28 +314,18 @@ void Instance::correct_velocities(const StartOptions& options) {
     const int worst = given.worst();
     if (!(given.largest() <= consistent * speed) && !options.correct && system.conditions.empty())
         throw ModelError("the start velocities do not fit the joints: " + given.labels[worst] + " opens with " +
-                         number(given.values[worst]) +
-                         " per second; correct the velocities, or ask for assembly (assemble=True, --assemble)");
+                         given.shown(worst) +
+                         "; correct the velocities, or ask for assembly (assemble=True, --assemble)");
     const std::vector<double> before = state.v;
-    const auto fits = [&](const std::vector<char>& held, bool guesses) {
-        state.v = before;
-        Demands now = demands(true, guesses);
-        const double first = now.largest();
-        SmallestMotion motion(mass_matrix(), now.rows, held);
-        if (!motion.factorise(least_damping)) return false;
-        for (int pass = 0; pass < 3; ++pass) {  // the later ones take out what the damping left
-            const Vector d = motion.solve(now.values);
-            for (int k = 0; k < system.nv; ++k) state.v[k] += d[k];
-            v = state.v;
-            now = demands(true, guesses);
-        }
-        return now.largest() <= accepted * std::max(speed, first);
+    const auto met = [&](const std::vector<char>& held) {
+        state.v = v = before;
+        return close_velocities(held, speed);
     };
     const std::vector<char> held = held_coordinates(options.v);
-    if (fits(held, true) || fits(held, false)) return;
-    if (!options.v.empty() && fits(held_coordinates({}), false)) refuse_kept(options.v);
+    if (met_with_guesses(true, [&] { return met(held); })) return;
+    if (!options.v.empty() && met(held_coordinates({}))) refuse_kept(options.v);
     throw StepFailed("assembly failed: no velocities fit the joints; worst: " + given.labels[worst] + " opens with " +
-                     number(given.values[worst]) + " per second; change the start velocities" + held_hint());
+                     given.shown(worst) + "; change the start velocities" + held_hint() + required_hint());
 }
 
 // Angles count their turns from the value nearest to the last one.

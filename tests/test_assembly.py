@@ -73,6 +73,14 @@ def test_guess_gives_way_to_what_must_hold() -> None:
     assert held.start()["shoulder.angle"] == pytest.approx(0.3, abs=1e-10)
 
 
+def test_guesses_give_way_one_by_one() -> None:
+    model = arm(start={"angle": {"value": 0.4, "priority": "guess"}, "angle_rate": {"value": 7, "priority": "guess"}})
+    model.add("drive", mbd.Motion(of="shoulder.angle", value="0.4 + time"))
+    simulation = model.start()
+    assert (simulation["shoulder.angle"], simulation["shoulder.angle_rate"]) == pytest.approx((0.4, 1.0), abs=1e-9)
+    assert simulation.notes == ["start of shoulder.angle_rate was a guess and is given up: the joints do not admit it"]
+
+
 def test_start_value_that_must_hold_and_cannot_is_named() -> None:
     model = arm(start={"angle": 0.4})
     model.add("drive", mbd.Motion(of="shoulder.angle", value="0.3 + time"))

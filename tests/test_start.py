@@ -26,7 +26,7 @@ def four_bar(*, gap: float = 0.0, speed: float = 0.0) -> mbd.Model:
 
 
 def test_gap_is_refused_naming_the_joint() -> None:
-    with pytest.raises(mbd.ModelError, match=r"joint '(corner|other_corner)' \(y\) is off by 0\.001; .*assemble=True"):
+    with pytest.raises(mbd.ModelError, match=r"joint '(corner|other_corner)' \(y\) is off by 0\.001 m; .*assemble=True"):
         four_bar(gap=1e-3).simulate(0.01)
 
 
@@ -36,7 +36,7 @@ def test_gap_is_closed_if_asked() -> None:
 
 
 def test_speed_against_a_joint_is_refused_naming_it() -> None:
-    with pytest.raises(mbd.ModelError, match=r"joint 'foot' \(x\) opens with 1 per second"):
+    with pytest.raises(mbd.ModelError, match=r"joint 'foot' \(x\) opens with 1 m/s"):
         four_bar(speed=1.0).simulate(0.01)
 
 

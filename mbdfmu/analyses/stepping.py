@@ -77,7 +77,10 @@ class Simulation:
     @property
     def notes(self) -> list[str]:
         """What a reader of the signals has to know."""
-        return notes(self.redundancies)
+        given_up = [
+            f"{label} was a guess and is given up: the joints do not admit it" for label in self._native.given_up
+        ]
+        return given_up + notes(self.redundancies)
 
     def __getitem__(self, name: str) -> float:
         if name not in self._index:
@@ -175,7 +178,7 @@ class Simulation:
         if f"{name}.start" in self._model.signals:
             return self._no_parameter(f"{name}.start")
         if name in self._model.signals:
-            return f"{name!r} is computed and has no start value of its own; joints take them in their entry \"start\""
+            return f'{name!r} is computed and has no start value of its own; joints take them in their entry "start"'
         known = [s.removesuffix(".start") for s in self._index if s.endswith(".start")]
         return f"{name!r} is no coordinate; only coordinates start{did_you_mean(name, known)}"
 
