@@ -153,7 +153,8 @@ bool Driver::rows_chosen_anew(const StepResult& result, double h) {
     if (instance_.state.t == chosen_at_) return false;  // once is enough at one time
     chosen_at_ = instance_.state.t;
     instance_.v = instance_.state.v;
-    if (!instance_.choose_rows() && !instance_.choose_rows_ahead(h)) return instance_.allow_misfit(result.worst_row);
+    if (!instance_.choose_rows() && !instance_.choose_rows_ahead(h))
+        return instance_.allow_misfit(result.worst_row, result.violation);
     try {
         restart();
     } catch (const StepFailed&) {  // no motion is left with these rows: what failed names the dead point

@@ -79,7 +79,7 @@ public:
     bool choose_rows();
     bool choose_rows_ahead(double h);  // as they will be at the end of a step: the state may be singular
     // Lets the row left out be open further, as far as rounded numbers may make it; false beyond that.
-    bool allow_misfit(int row);
+    bool allow_misfit(int row, double open);
     void follow_turns();  // after every accepted step
     // Rows that nearly repeat others at the state but did not at the start, by name; empty where there are none.
     std::string dead_point();
@@ -157,6 +157,7 @@ private:
     bool close_what_does_not_repeat(const Demands& open, const std::vector<char>& held);
     void correct_velocities(const StartOptions& options);
     void check_sides();
+    void check_rates_left_out();
     [[noreturn]] void refuse_kept(const StartOptions::Values& kept) const;
     std::string held_hint() const;
     std::string required_hint() const;

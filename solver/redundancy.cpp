@@ -114,9 +114,9 @@ bool Instance::choose_rows_ahead(double h) {
     return changed;
 }
 
-bool Instance::allow_misfit(int row) {
-    if (row < 0 || !is_left_out(row) || state.misfit >= greatest_misfit) return false;
-    state.misfit = std::min(10 * state.misfit, greatest_misfit);
+bool Instance::allow_misfit(int row, double open) {
+    if (row < 0 || !is_left_out(row) || !(open < greatest_misfit)) return false;
+    state.misfit = std::min(10 * open, greatest_misfit);
     return true;
 }
 

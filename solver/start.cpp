@@ -10,8 +10,9 @@ namespace {
 
 // A start is consistent as written when every joint closes to this fraction of the model's length.
 constexpr double consistent = 1e-6;
-constexpr double closed = 1e-13;    // what the correction aims for
-constexpr double accepted = 1e-10;  // and what it must reach
+constexpr double fitting_rates = 1e-5;  // of the largest rate: rows left out
+constexpr double closed = 1e-13;        // what the correction aims for
+constexpr double accepted = 1e-10;      // and what it must reach
 constexpr double least_damping = 1e-9, greatest_damping = 1e3;
 constexpr double longest_turn = 0.5, longest_move = 1.0;  // of one iteration: rad, model's lengths
 constexpr int most_iterations = 200;
@@ -111,6 +112,7 @@ void Instance::start(const StartOptions& options) {
     choose_rows();
     correct_velocities(options);
     v = state.v;
+    check_rates_left_out();
     solve_accelerations();
     state.a = a, state.lambda = independent_, state.xdot = xdot;
     starting_ = false;
@@ -326,6 +328,19 @@ void Instance::correct_velocities(const StartOptions& options) {
     if (!options.v.empty() && met(held_coordinates({}))) refuse_kept(options.v);
     throw StepFailed("assembly failed: no velocities fit the joints; worst: " + given.labels[worst] + " opens with " +
                      given.shown(worst) + "; change the start velocities" + held_hint() + required_hint());
+}
+
+// Two motions that drive the same may fit each other at the start and part from there.
+void Instance::check_rates_left_out() {
+    if (state.dropped.empty()) return;
+    double size = 1;
+    for (int k = 0; k < system.nv; ++k) size = std::max(size, std::fabs(v[k]) / (system.rotational[k] ? 1 : length()));
+    system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
+    for (int k : state.dropped)
+        if (const int row = k - system.nv; !(std::fabs(velocity_rows_[row]) * row_scale_[row] <= fitting_rates * size))
+            throw ModelError(label(k) + " repeats what other joints or motions hold, but opens with " +
+                             number(velocity_rows_[row]) + (system.rotational[k] ? " rad/s" : " m/s") +
+                             "; leave one of them out, or let them agree");
 }
 
 // Angles count their turns from the value nearest to the last one.

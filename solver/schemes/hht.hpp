@@ -330,7 +330,7 @@ private:
     // outgrow the local error by far: here it is a fraction of the smaller of both (T5.8).
     double allowed(double step_error) const { return std::max(o_.stop_ratio * std::min(1.0, step_error), rounding()); }
     // A correction of this size is rounding of q, whatever the convergence.
-    double rounding() const { return 16 * std::numeric_limits<double>::epsilon() / tolerance_; }
+    double rounding() const { return std::numeric_limits<double>::epsilon() / tolerance_; }
 
     // [Negrut05] eqs. 25 and 34: local error of the positions over the tolerance, for a change of acceleration of norm
     // 1
@@ -383,7 +383,7 @@ private:
                 const bool stale = derived_at == 0;
                 converged = size <= rounding() || (rate < 1 && rate / (1 - rate) * size <= enough);  // eq. 45
                 converged =
-                    converged || (!stale && rate > 0.5 && size <= 1000 * rounding());  // noise: it gets no better
+                    converged || (!stale && rate > 0.5 && size <= 16000 * rounding());  // noise: it gets no better
                 if (!converged && rate >= 1 && !stale && k - derived_at >= 2)
                     return result.status = Status::diverged, result;
                 if (!converged && rate > 0.5 && stale) derive = true;

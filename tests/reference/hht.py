@@ -282,7 +282,7 @@ class Hht:
         tolerance c is relative to it, as before eq. 39, but never below rounding.
         """
         before, at.size, at.renew = at.size, size, False
-        rounding = 16 * np.finfo(float).eps / self.tolerance
+        rounding = np.finfo(float).eps / self.tolerance
         allowed = max(self.options.stop_ratio * min(1.0, error), rounding)
         if at.converged:
             self.count["extra_iterations"] += 1  # only for the sake of the constraints
@@ -293,7 +293,7 @@ class Hht:
             left = xi / (1 - xi) * size if xi < 1 else math.inf
             tests = [(size, rounding), (left, allowed)]  # eq. 45
             if at.renewed_at > 0 and not self.decisions.at_most(xi, 0.5):
-                tests.append((size, 1000 * rounding))  # choice: noise, which no iteration makes smaller
+                tests.append((size, 16000 * rounding))  # choice: noise, which no iteration makes smaller
             at.converged = self.decisions.either(*tests)
             if not at.converged:
                 self.judge_slow(at, xi)
