@@ -267,7 +267,9 @@ void Driver::fail(const StepResult& result, double h) {
     if (result.worst_row >= 0)
         text += "; joint most open: " + i.label(i.system.nv + result.worst_row) + ", " + shown(result.violation);
     const std::string dead = instance_.dead_point();
-    if (!dead.empty())
+    if (result.status == Status::constraint && result.worst_row >= 0 && instance_.is_left_out(result.worst_row))
+        text += "; it repeats what others hold and no longer fits them: correct it, or leave it out";
+    else if (!dead.empty())
         text += "; dead point at " + dead + ", t = " + shown(i.state.t) +
                 " s: there it repeats what other joints hold; drive the mechanism elsewhere or change its lengths";
     else if (options_.step > 0)

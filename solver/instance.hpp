@@ -36,7 +36,7 @@ struct State {
     std::vector<double> turns;             // angles that count turns, at the last accepted step
     std::vector<Redundancy> redundancies;  // rows that repeat others and are left out
     std::vector<int> dropped;              // their unknowns, sorted
-    double misfit = 0;                     // how far these may be open, scaled
+    double misfit = 0, misfit_limit = 0;   // how far these may be open, scaled: for now, and at most
     bool restart_pending = false;          // a discontinuity at t waits for its restart
     std::vector<double> memory;            // of the scheme
     Factor factor;                         // the factorisation it recycles
@@ -83,6 +83,7 @@ public:
     void follow_turns();  // after every accepted step
     // Rows that nearly repeat others at the state but did not at the start, by name; empty where there are none.
     std::string dead_point();
+    bool is_left_out(int row) const;
     void report();
     void signals(double* out);
 
@@ -164,9 +165,9 @@ private:
 
     // ---- rows that repeat others (redundancy.cpp)
     bool has_loops() const;
+    bool surely_independent();
     Eigen::SparseMatrix<double> unit_gradient(std::vector<double>& sizes) const;
     std::vector<Redundancy> repeated_rows(double threshold) const;
-    bool is_left_out(int row) const;
     std::string nearly_repeated(double threshold);
     void mask();
     void spread_reactions();

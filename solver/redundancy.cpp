@@ -10,10 +10,11 @@ namespace mbd {
 namespace {
 
 constexpr double dependent = 1e-6;  // of a row of size one: less is rounding of the numbers in a file
-constexpr double least_misfit = 1e-11, greatest_misfit = 1e-5;  // of the model's length: rows left out that are open
-constexpr double nearly_dependent = 0.1;                        // of a mechanism that could not get past its dead point
-constexpr double mentioned = 1e-6;                              // coefficients below this are rounding
-constexpr double negligible = 1e-13;                            // of the largest shift of a reaction
+// How far rows left out may be open, of the model's length: what they were at the choice tells exact from rounded.
+constexpr double least_misfit = 1e-11, least_limit = 1e-8, greatest_limit = 1e-5, growth = 1000;
+constexpr double nearly_dependent = 0.1;  // of a mechanism that could not get past its dead point
+constexpr double mentioned = 1e-6;        // coefficients below this are rounding
+constexpr double negligible = 1e-13;      // of the largest shift of a reaction
 
 }  // namespace
 
@@ -40,6 +41,15 @@ bool Instance::has_loops() const {
         }
     }
     return false;
+}
+
+// Where no pivot of the elimination loses half of its digits, no row is near a combination of others: this costs one
+// factorisation, the rank-revealing one below grows with the square of the number of loops and more.
+bool Instance::surely_independent() {
+    const Elimination& program = system.elimination(Order::patient);
+    if (!program.exists()) return false;
+    factor1_.values.resize(program.values());
+    return program.factorise(work.singles, work.pairs, {}, factor1_.values.data());
 }
 
 // G with translations in the model's length and rows of size one, transposed.
@@ -94,14 +104,15 @@ bool Instance::choose_rows() {
     state.redundancies.clear();
     if (system.nc > 0) {
         evaluate_index1(v.data());
-        if (has_loops()) state.redundancies = repeated_rows(dependent);
+        if (has_loops() && !surely_independent()) state.redundancies = repeated_rows(dependent);
     }
     for (const auto& r : state.redundancies) state.dropped.push_back(system.nv + r.row);
     std::sort(state.dropped.begin(), state.dropped.end());
     if (state.dropped == before) return false;
     state.misfit = 0;
     const double open = state.dropped.empty() ? 0 : position_violation().scaled;
-    state.misfit = std::clamp(4 * open, least_misfit, greatest_misfit);
+    state.misfit = std::max(4 * open, least_misfit);
+    state.misfit_limit = std::clamp(growth * open, least_limit, greatest_limit);
     return true;
 }
 
@@ -115,8 +126,8 @@ bool Instance::choose_rows_ahead(double h) {
 }
 
 bool Instance::allow_misfit(int row, double open) {
-    if (row < 0 || !is_left_out(row) || !(open < greatest_misfit)) return false;
-    state.misfit = std::min(10 * open, greatest_misfit);
+    if (row < 0 || !is_left_out(row) || !(open < state.misfit_limit)) return false;
+    state.misfit = std::min(10 * open, state.misfit_limit);
     return true;
 }
 

@@ -281,6 +281,17 @@ void System::check_masses(const double* c) const {
     }
 }
 
+void System::check_orientations(const double* c) const {
+    for (int b = 0; b < spatial_; ++b) {
+        const double* e = c + start_at + nv + 4 * b;
+        const double square = e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3];
+        if (!(std::fabs(square - 1) < 1e-6))
+            throw ModelError(
+                labels[6 * b].substr(0, labels[6 * b].rfind('\'') + 1) +
+                ": the start orientation is no rotation for these numbers; its parts are zero or too large");
+    }
+}
+
 // ---------------------------------------------------------------- orientations
 
 void System::turn(const double* from, double* q) const {

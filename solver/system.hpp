@@ -47,6 +47,7 @@ public:
     int sides = 0;  // values that must be positive at the start
     int n() const { return nv + nc + nx; }
     int nq() const { return nv + 4 * spatial_; }
+    void check_orientations(const double* c) const;
     void check_masses(const double* c) const;  // throws ModelError where a body's mass or inertia is impossible
 
     // ---- what an Instance fills in

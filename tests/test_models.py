@@ -14,7 +14,7 @@ import mbdfmu as mbd
 from mbdfmu.description import Description
 
 NAMES = mbd.models.names()
-FAMILIES = {"chain": "N", "four_bar": "N"}
+FAMILIES = {"chain": "N", "chain3d": "N", "four_bar": "N"}
 
 
 def errors(name: str, at: int, **settings: Any) -> dict[str, float]:
@@ -68,7 +68,7 @@ def test_a_model_moves(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(FAMILIES))
 def test_a_family_has_the_size_asked_for(name: str) -> None:
     small, large = (mbd.models.load(name, **{FAMILIES[name]: n}) for n in (1, 3))
-    bodies = {"chain": (1, 3), "four_bar": (3, 7)}[name]
+    bodies = {"chain": (1, 3), "chain3d": (1, 3), "four_bar": (3, 7)}[name]
     assert (len(small.description.bodies), len(large.description.bodies)) == bodies
     assert mbd.models.load(f"{name}:{FAMILIES[name]}=3").description == large.description
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import mbdfmu as mbd
+from mbdfmu.forces import Translational
 from mbdfmu.joints import Prismatic, Revolute
 
 GROUND = {"body": "ground"}
@@ -50,6 +51,14 @@ def test_rounded_axes_leave_a_mechanism_its_freedom(tilt: float) -> None:
 def test_repeating_joints_that_do_not_fit_are_named() -> None:
     with pytest.raises(mbd.StepFailed, match=r"hold the same do not fit each other; worst: joint '\w+' .*correct"):
         four_bar(1e-2).start(assemble=True)
+
+
+def test_law_that_reads_a_reaction_that_is_not_unique_is_noted() -> None:
+    model = rails(0)
+    model.add(
+        "drag", Translational(i={"body": "ground", "at": (9, 9)}, j={"body": "car"}, force="0.1*rail.reaction.normal")
+    )
+    assert any(note.startswith("force 'drag' depends on reactions") for note in model.start().notes)
 
 
 @pytest.mark.parametrize(("level", "value"), [("velocity", "1 + time"), ("acceleration", "3")])

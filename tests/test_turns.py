@@ -35,6 +35,14 @@ def test_spring_winds_up_over_many_turns() -> None:
     assert result["hinge.angle"] == pytest.approx(300 * np.sin(result.time), abs=0.1)  # J = 2: omega_0 = 1 rad/s
 
 
+def test_spring_shares_the_turns_of_the_joint_between_the_same_frames() -> None:
+    model = flywheel(start={"angle": 20.0})
+    model.add("spring", Rotational(i=GROUND, j={"body": "wheel"}, stiffness=1.0))
+    simulation = model.start()
+    assert simulation["spring.angle"] == pytest.approx(20.0, abs=1e-9)
+    assert simulation["spring.torque"] == pytest.approx(-20.0, abs=1e-9)
+
+
 @pytest.mark.parametrize("start", ["4", "20", "-750*deg"])
 def test_motion_may_start_beyond_half_a_turn(start: str) -> None:
     model = flywheel()

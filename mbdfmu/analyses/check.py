@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.analyses.compiled import CompiledModel, Vector
+from mbdfmu.analyses.notes import assembled, unreal_inertias
 from mbdfmu.analyses.redundancy import Redundancy, redundancies
 from mbdfmu.errors import ModelError, StepFailed
 from mbdfmu.expressions import Node, evaluate
@@ -43,7 +44,7 @@ class Opening:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """The verdict on a model; `findings` say what prevents a simulation from its start as written."""
+    """The verdict on a model; `findings` say what prevents a simulation from its start as written, `notes` do not."""
 
     name: str
     bodies: int
@@ -56,6 +57,7 @@ class Check:
     rank: int  # of G at the start
     redundant: tuple[Redundancy, ...]  # rows beyond the rank, and what they repeat
     openings: tuple[Opening, ...]
+    notes: tuple[str, ...]
     findings: tuple[str, ...]
 
     @property
@@ -71,7 +73,8 @@ class Check:
 def check(compiled: CompiledModel) -> Check:
     """Look at a model at its start positions and velocities as written, with the default parameters."""
     model = compiled.lowered.model
-    refusal = _refusal(compiled)  # first: starting runs the parameter program, on which the evaluations below rest
+    # First: starting runs the parameter program, on which the evaluations below rest.
+    start, refusal = _started(compiled)
     q = np.array(_values(model, [*model.position_starts, *model.orientation_starts]))
     v = np.array(_values(model, model.velocity_starts))
     (length,) = _values(model, [model.length])
@@ -94,16 +97,30 @@ def check(compiled: CompiledModel) -> Check:
         rank=compiled.nc - len(redundant),
         redundant=tuple(redundant),
         openings=openings,
+        notes=tuple(_notes(model, q, start, length)),
         findings=tuple(findings or ([str(refusal)] if refusal else [])),
     )
 
 
-def _refusal(compiled: CompiledModel) -> ModelError | StepFailed | None:
+def _started(compiled: CompiledModel) -> tuple[Vector | None, ModelError | StepFailed | None]:
+    """The positions that a simulation starts from, or why there are none."""
     try:
-        compiled.start()
+        return compiled.start()[0], None
     except (ModelError, StepFailed) as error:
-        return error
-    return None
+        return None, error
+
+
+def _notes(model: SymbolicModel, q: Vector, start: Vector | None, length: float) -> Iterator[str]:
+    if model.dimensions == 3:
+        yield from unreal_inertias(model, _tensors(model))
+    if model.initials and start is not None:
+        yield assembled(model, q, start, CLOSED * max(length, 1.0))
+
+
+def _tensors(model: SymbolicModel) -> Vector:
+    """One row for every body: inertia about z, or xx yy zz xy xz yz."""
+    values = np.array(_values(model, [node for body in model.bodies for node in body.inertia]))
+    return values.reshape(len(model.bodies), 6 if model.dimensions == 3 else 1)
 
 
 def _values(model: SymbolicModel, nodes: list[Node]) -> list[float]:
@@ -121,7 +138,7 @@ def mass_properties(model: SymbolicModel, q: Vector) -> tuple[float, Vector, Vec
     if not model.bodies:
         return 0.0, np.zeros(size), np.zeros(6 if size == 3 else 1)
     masses = np.array(_values(model, [b.mass for b in model.bodies]))
-    inertias = np.array(_values(model, [n for b in model.bodies for n in b.inertia])).reshape(len(masses), -1)
+    inertias = _tensors(model)
     places = np.array([q[3 * (size - 1) * k :][:size] for k in range(len(masses))])
     center = masses @ places / masses.sum()
     arms = places - center

@@ -80,7 +80,7 @@ class Simulation:
         given_up = [
             f"{label} was a guess and is given up: the joints do not admit it" for label in self._native.given_up
         ]
-        return given_up + notes(self.redundancies)
+        return given_up + notes(self.redundancies, self._model)
 
     def __getitem__(self, name: str) -> float:
         if name not in self._index:
@@ -116,7 +116,7 @@ class Simulation:
     def values(self) -> NDArray[np.float64]:
         """All signals at the present time, in the order of `names`; velocities, accelerations, reactions consistent."""
         if self._values is None:
-            with translated():
+            with translated(f"model '{self._model.description.name}': "):
                 self._native.report()
                 self._values = self._native.signals()
         return self._values

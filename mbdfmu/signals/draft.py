@@ -19,9 +19,9 @@ TURN = 2 * math.pi
 class Draft:
     """Names, signals and whatever else the sections of a description have given so far."""
 
-    def __init__(self, description: Description) -> None:
+    def __init__(self, description: Description, lost: frozenset[str]) -> None:
         self.d = description
-        self.names = Names()
+        self.names = Names(lost)
         self.graph = self.names.graph
         self.motion = Coordinates(self.graph)
         self.problems = self.names.problems
@@ -31,6 +31,7 @@ class Draft:
         self.constraints: list[Constraint] = []
         self.forces: list[ForceTerm] = []
         self.windings: list[Winding] = []
+        self.turning: dict[Node, Node] = {}  # angles between -pi and pi: the same with their turns
         self.sides: list[Side] = []
         self.initials: list[Initial] = []
 
@@ -78,6 +79,7 @@ class Context:
 
     def __init__(self, draft: Draft, section: str, name: str, allowed: frozenset[str]) -> None:
         self.draft, self.path, self.name, self.allowed = draft, f"{section}.{name}", name, allowed
+        self.unresolved = draft.names.unresolved  # before the recipe
         self.turning: dict[str, Node] = {}  # the angles whose turns it counts
 
     def __call__(self, value: Any) -> Any:
@@ -89,20 +91,21 @@ class Context:
         return self.draft.motion.rate(node)
 
     def counted(self, key: str, measure: Measure) -> Measure:
-        """The turn is the one that brings the angle nearest to its last value."""
+        """The turn is the one that brings the angle nearest to its last value; equal angles share their turns."""
         if not measure.counts:
             return measure
-        angle, name = measure.value, f"{self.name}.{key}"
-        last = self.draft.graph.symbol("turn", name)
-        node = angle + TURN * floor((last - angle) / TURN + 0.5)
-        self.turning[key] = node
-        return Measure(value=node, unit=measure.unit, text=measure.text)
+        angle = measure.value
+        if angle not in self.draft.turning:
+            last = self.draft.graph.symbol("turn", f"{self.name}.{key}")
+            self.turning[key] = angle + TURN * floor((last - angle) / TURN + 0.5)
+            self.draft.turning[angle] = self.turning[key]
+        return Measure(value=self.draft.turning[angle], unit=measure.unit, text=measure.text)
 
     def unit(self, expression: str) -> str:
         """Of the one signal in it; a mirrored or shifted sub-model adds a sign or a number."""
         known = {name for name, _ in names(parse(expression))}
         found = self.draft.unit_of(known.pop()) if len(known) == 1 else ""
-        if not found and not self.draft.problems:
+        if not found and self.draft.names.unresolved == self.unresolved:
             reason = f"must name one coordinate of a joint or body, found {expression!r}"
             self.draft.problems.append(f"{self.path}: {reason}")
         return found

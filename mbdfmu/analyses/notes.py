@@ -1,0 +1,62 @@
+"""What is odd about a model although it can be computed; must not know how this is shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from mbdfmu.analyses.compiled import Vector
+from mbdfmu.signals import SymbolicModel
+
+ROUNDING = 1e-6  # of the sum of the other two: what a flat body's inertia may be off by
+ALIGNED = 1e-9  # of the largest moment: products below it turn no axis
+
+
+def unreal_inertias(model: SymbolicModel, tensors: Vector) -> Iterator[str]:
+    """Moments of spatial bodies (rows xx yy zz xy xz yz) of which one exceeds the sum of the other two."""
+    for body, (xx, yy, zz, xy, xz, yz) in zip(model.bodies, tensors, strict=True):
+        moments, names = np.array([xx, yy, zz]), [f"inertia {{:g}} about {axis}" for axis in "xyz"]
+        if np.abs([xy, xz, yz]).max() > ALIGNED * np.abs(moments).max():
+            moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+            names = ["principal moment of inertia {:g}"] * 3
+        k = int(np.argmax(moments))
+        a, b = np.delete(moments, k)
+        if moments[k] > (a + b) * (1 + ROUNDING):
+            what = names[k].format(moments[k])
+            yield f"body '{body.name}': {what} exceeds the sum of the others ({a:g} + {b:g}): no rigid body has that"
+
+
+def assembled(model: SymbolicModel, written: Vector, start: Vector, closed: float) -> str:
+    """How far the start had to be moved from what is written; `closed` (m or rad) counts as nothing."""
+    farthest = [
+        f"{max(moves, key=moves.__getitem__)} {word} {max(moves.values()):.3g} {unit}"
+        for word, unit, moves in (
+            ("moves by", "m", _moves(model, written, start, "m")),
+            ("turns by", "rad", _moves(model, written, start, "rad") | _turns(model, written, start)),
+        )
+        if moves and max(moves.values()) > closed
+    ]
+    how = f"farthest {', '.join(farthest)}" if farthest else "nothing has to move for that"
+    return f"joints give start values, so the start is assembled: {how}"
+
+
+def _moves(model: SymbolicModel, written: Vector, start: Vector, unit: str) -> dict[str, float]:
+    """By element, how far its coordinates of a unit move together."""
+    squares: dict[str, float] = {}
+    for k, c in enumerate(model.coordinates):
+        if c.unit == unit:
+            element = f"body '{c.node}'" if c.node in model.description.bodies else f"coordinate '{c.node}'"
+            squares[element] = squares.get(element, 0.0) + float(start[k] - written[k]) ** 2
+    return {element: square**0.5 for element, square in squares.items()}
+
+
+def _turns(model: SymbolicModel, written: Vector, start: Vector) -> dict[str, float]:
+    """By spatial body, the angle between its two orientations."""
+    before, after = (q[len(model.coordinates) :].reshape(-1, 4) for q in (written, start))
+    turns = {}
+    for body, a, b in zip(model.bodies, before, after, strict=False):  # planar bodies have no quaternion
+        chord = min(float(np.linalg.norm(b - a)), float(np.linalg.norm(b + a)))  # e and -e are one orientation
+        turns[f"body '{body.name}'"] = 4 * math.asin(min(1.0, chord / 2))
+    return turns
