@@ -95,26 +95,6 @@ def test_reactions_of_redundant_joints_are_the_smallest() -> None:
 
 
 @pytest.mark.parametrize("settings", [{}, {"step": 1e-3}])
-def test_motion_goes_on_from_a_singular_start(settings: dict) -> None:
-    """A parallelogram that starts stretched: one row repeats others there, and nowhere else."""
-    model = mbd.Model("flat", gravity=(0, -9.81))
-    for name, x in (("left", 0.5), ("right", 1.5)):
-        model.add(name, mbd.Body(mass=1, inertia=0.1, position=(x, 0), velocity=(0, 1.5), omega=3))
-    model.add("top", mbd.Body(mass=1, inertia=0.1, position=(1.5, 0), velocity=(0, 3)))
-    model.add("foot", Revolute(i=GROUND, j={"body": "left", "at": (-0.5, 0)}))
-    model.add("corner", Revolute(i={"body": "left", "at": (0.5, 0)}, j={"body": "top", "at": (-0.5, 0)}))
-    model.add("other_corner", Revolute(i={"body": "top", "at": (0.5, 0)}, j={"body": "right", "at": (0.5, 0)}))
-    model.add("other_foot", Revolute(i={"body": "right", "at": (-0.5, 0)}, j={"body": "ground", "at": (1, 0)}))
-    simulation = model.start(**settings)
-    assert len(simulation.redundancies) == 1
-    simulation.advance(1.0)
-    assert simulation.redundancies == []
-    assert simulation["right.phi"] == pytest.approx(simulation["left.phi"], abs=1e-9)
-    assert simulation["left.phi"] == pytest.approx(-2.231, abs=1e-3)
-    assert simulation["top.phi"] == pytest.approx(0, abs=1e-9)
-
-
-@pytest.mark.parametrize("settings", [{}, {"step": 1e-3}])
 def test_dead_point_is_named(settings: dict) -> None:
     """A slider pulled farther than crank and rod reach."""
     model = mbd.Model("toggle")
