@@ -109,6 +109,7 @@ NB_MODULE(_solver, m) {
         .def_ro("np", &System::np)
         .def_prop_ro("n", &System::n)
         .def_ro("labels", &System::labels)
+        .def_prop_ro("levels", [](const System& s) { return std::vector<int>(s.level.begin(), s.level.end()); })
         .def_prop_ro(
             "rows", [](const System& s) { return own(places(s.pattern, true)); }, owned)
         .def_prop_ro(

@@ -300,7 +300,7 @@ def test_info_shows_variables_with_unit_and_start() -> None:
     assert re.search(r"^  torque +N\.m += 0 ", text, re.MULTILINE)
     assert "bar.phi  " not in text, "without --signals, what is inside is only counted"
     chosen = succeed("info pendulum --signals 'bar.*' --signals mass")
-    assert re.search(r"^  bar.omega +rad/s$", chosen, re.MULTILINE)
+    assert re.search(r"^  bar.omega +rad/s +angular velocity$", chosen, re.MULTILINE)
     assert "length" not in chosen
 
 
@@ -314,6 +314,23 @@ def test_info_in_json_holds_every_signal_of_the_model() -> None:
         "name": "length", "unit": "m", "causality": "parameter", "variability": "fixed", "start": 1.0, "minimum": 0.001,
         "text": "of the bar",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("signal", "text"),
+    [
+        ("b.x", "of the frame's origin, ground axes"),
+        ("b.vz", "velocity of the frame's origin, ground axes"),
+        ("b.cm.y", "of the centre of mass, ground axes"),
+        ("b.cm.vx", "velocity of the centre of mass, ground axes"),
+        ("b.cm.ax", "acceleration of the centre of mass, ground axes"),
+    ],
+)
+def test_info_says_what_signals_of_a_body_are(signal: str, text: str) -> None:
+    body = {"mass": 1, "inertia": [1, 1, 1], "center": [0, 0, 1], "free": True}
+    model = write_model("body.json", dimensions=3, gravity=[0, 0, 0], bodies={"b": body}, joints={})
+    (found,) = json.loads(succeed(f"info {model} --json --signals {signal}"))["variables"]
+    assert found["text"] == text
 
 
 # ---------------------------------------------------------------- check
@@ -332,7 +349,7 @@ def test_check_counts_freedoms(name: str, coordinates: int, constraints: int, fr
 
 @pytest.mark.parametrize("name", mbd.models.names())
 def test_every_shipped_model_passes_its_check(name: str) -> None:
-    assert "no findings" in succeed(f"check {name}")
+    assert re.search("^no (further )?findings$", succeed(f"check {name}"), re.MULTILINE)
 
 
 def loop(size: float, bars: Sequence[float]) -> CompiledModel:
@@ -384,6 +401,48 @@ def test_check_and_the_solver_agree_on_what_fits() -> None:
         model = write_model("gap.json", bodies={"bar": bar})
         assert run(f"check {model}").exit_code == code
         assert run(f"simulate {model}").exit_code == (SUCCESS if code == SUCCESS else WRONG)
+
+
+def solid(**entries: Any) -> dict[str, Any]:
+    return {"mass": 1, "inertia": [1, 1, 1], "free": True, **entries}
+
+
+def test_check_notes_what_no_rigid_body_has() -> None:
+    bodies = {
+        "a": solid(inertia=[1, 1, "5*k"]),
+        "b": solid(inertia=[1, 1, 1.5, 0.9, 0, 0]),  # each moment is possible, those about its main axes are not
+        "flat": solid(inertia=[0.1, 0.2, 0.3]),
+        "bar": {"shapes": [{"type": "rod", "from": [0, 0, 0], "to": [1, 2, 3], "mass": 1, "radius": 1e-3}], "free": True},
+    }
+    header = {"dimensions": 3, "gravity": [0, 0, 0], "parameters": {"k": {"value": 1}}}
+    model = write_model("unreal.json", **header, bodies=bodies, joints={})
+    text = succeed(f"check {model}")
+    assert re.findall("^note: (.*)$", text, re.MULTILINE) == [
+        "body 'a': inertia 5 about z exceeds the sum of the others (1 + 1): no rigid body has that",
+        "body 'b': principal moment of inertia 1.9 exceeds the sum of the others (0.1 + 1.5): no rigid body has that",
+    ]
+    assert text.endswith("no further findings\n")
+    succeed(f"simulate {model} -t 0.1")
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_check_says_how_far_an_assembled_start_is_from_the_file(dimensions: int) -> None:
+    at, weight = [0.0, 0.15, 0.0][:dimensions], 1 if dimensions == 2 else [1, 1, 1]
+    hinge = {"type": "revolute", "i": {"body": "ground"}, "j": {"body": "bar"}, "start": {"angle": 0.3}}
+    bar = {"mass": 1, "inertia": weight, "position": at}
+    header = {"dimensions": dimensions, "gravity": [0] * dimensions}
+    model = write_model("moved.json", **header, bodies={"bar": bar}, joints={"h": hinge})
+    said = "note: joints give start values, so the start is assembled: "
+    text = succeed(f"check {model}")
+    assert f"{said}farthest, body 'bar' moves by 0.15 m, body 'bar' turns by 0.3 rad\nno further findings" in text
+    hinge["start"], bar["position"] = {"angle": 0}, [0] * dimensions
+    model = write_model("still.json", **header, bodies={"bar": bar}, joints={"h": hinge})
+    assert f"{said}nothing has to move for that\n" in succeed(f"check {model}")
+
+
+def test_check_says_no_further_findings_after_redundancies() -> None:
+    text = succeed("check bricard")
+    assert "redundant: " in text and text.endswith("\nno further findings\n")
 
 
 def test_check_finds_a_coordinate_without_mass() -> None:

@@ -226,7 +226,7 @@ SPATIAL = """{"format_version": 1, "name": "spatial", "dimensions": 3, "gravity"
                              {"type": "cylinder", "radius": 0.1, "length": 1, "mass": 1}]}},
  "joints": {"hinge": {"type": "dummy_slider", "i": "tip", "j": {"body": "b"}, "axis": [0, 0, 1],
                       "start": {"angle": 0.3, "angle_rate": {"value": "m", "priority": "guess"}}}},
- "motions": {"drive": {"of": "hinge.angle_rate", "value": "2", "level": "velocity"}}}"""
+ "motions": {"drive": {"of": "hinge.angle", "value": "2", "level": "velocity"}}}"""
 
 
 def test_a_spatial_file_gives_the_elements_it_names():
@@ -470,6 +470,9 @@ SPATIAL_REFUSED = [
     (put("bodies/a/inertia/4", "2*("), "bodies.a.inertia[4]: "),
     (put("bodies/a/omega", 1), "bodies.a.omega: must be a list [x, y, z] in a spatial model, found 1"),
     (drop("bodies/a/mass"), "bodies.a.mass: is missing and has no default; give it"),
+    (put("bodies/b", {"free": True}), "bodies.b.mass: is missing and has no default; give it, and inertia"),
+    (put("bodies/b", {"shapes": [{"type": "sphere", "radius": 1}]}),
+     "bodies.b.mass: is missing and has no default; give it, and inertia, or give a shape mass or density"),
     (put("bodies/b/mass", 1), "bodies.b.shapes[0]: has a mass although the body gives its own; leave out one of them"),
     (put("bodies/b/center", [1, 0, 0]), "bodies.b.center: follows from the shapes; leave it out"),
     (put("bodies/b/shapes/0/type", "bix"), "bodies.b.shapes[0].type: unknown shape type 'bix'; did you mean 'box'?"),

@@ -803,3 +803,16 @@ def test_a_long_chain_grows_linearly() -> None:
         return tabulate(space(bodies=links, joints=joints)).graph.size
 
     assert chain(80) - chain(40) < 1.05 * (chain(40) - chain(20)) * 2
+
+
+@pytest.mark.parametrize("kind", ["universal", "perpendicular_axes"])
+def test_the_axes_of_a_cross_must_not_be_parallel(kind: str) -> None:
+    ends = {"i": {"body": "ground"}, "j": {"body": "one"}}
+    with pytest.raises(ModelError, match=r"axis_i and axis_j must not be parallel, found \[0.0, 0.0, 1.0\] and \["):
+        Joint.named(kind)(**ends, axis_i=(0, 0, 1), axis_j=(0, 0, -2))
+    assert Joint.named(kind)(**ends, axis_i=(0, 0, 1), axis_j=(0, "p", 1))
+
+
+def test_a_gear_is_between_two_coordinates() -> None:
+    with pytest.raises(ModelError, match=r"must be two coordinates, found 'h\.angle' twice"):
+        Relation.named("gear")(first="h.angle", second=" h.angle", ratio=2)

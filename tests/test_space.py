@@ -494,39 +494,6 @@ def test_loops_in_a_row_pass_their_singular_pose_in_space_as_in_the_plane(count:
             assert abs(spatial[f"{body}.z"]) < 1e-9
 
 
-# ---------------------------------------------------------------- assembly
-
-ALL = mbd.models.names()
-
-
-def perturbed(model: mbd.Model, rng: np.random.Generator) -> mbd.Model:
-    """Start positions moved by 1 mm to 10 cm."""
-    data, simulation = model.description.to_data(), model.start()
-    size, width = 10 ** rng.uniform(-3, -1), model.description.dimensions
-    for name in model.description.bodies:
-        place = vector(simulation, name, "xyz"[:width])
-        data["bodies"][name]["position"] = numbers(place + size * rng.uniform(-1, 1, width))
-    return mbd.Model.from_description(Description(**data))
-
-
-def test_perturbed_models_are_assembled_or_refused_naming_a_joint(counts: Callable[..., int]) -> None:
-    rng = np.random.default_rng(3)
-    with_bodies = [m for m in (mbd.models.load(name) for name in ALL) if m.description.joints]
-    refused = 0
-    for k in range(counts(500, 0.05)):
-        model = perturbed(with_bodies[k % len(with_bodies)], rng)
-        compiled = model.compile()
-        try:
-            q = compiled.start(assemble=True)[0]
-        except mbd.ModelError as error:
-            refused += 1
-            names = [*model.description.joints, *model.description.motions]
-            assert any(f"'{name}'" in str(error) for name in names), str(error)
-        else:
-            assert np.max(np.abs(compiled.constraints(0.0, q)), initial=0.0) <= 1e-10
-    assert refused <= counts(500, 0.05) / 10
-
-
 # ---------------------------------------------------------------- cost
 
 

@@ -26,7 +26,8 @@ def four_bar(*, gap: float = 0.0, speed: float = 0.0) -> mbd.Model:
 
 
 def test_gap_is_refused_naming_the_joint() -> None:
-    with pytest.raises(mbd.ModelError, match=r"joint '(corner|other_corner)' \(y\) is off by 0\.001 m; .*assemble=True"):
+    named = r"joint '(corner|other_corner)' \(y\) is off by 0\.001 m; .*assemble=True"
+    with pytest.raises(mbd.ModelError, match=named):
         four_bar(gap=1e-3).simulate(0.01)
 
 
@@ -196,3 +197,11 @@ def test_all_unresolved_names_are_reported_at_once() -> None:
     with pytest.raises(mbd.ModelError) as caught:
         model.start()
     assert len(caught.value.problems) == 3
+
+
+def test_a_motion_of_a_rate_says_how_to_write_it() -> None:
+    model = mbd.Model("rate", gravity=(0, 0))
+    model.add("bar", mbd.Body(mass=1, inertia=1, free=True))
+    model.add("drive", mbd.Motion(of="bar.omega", value=1, level="velocity"))
+    with pytest.raises(mbd.ModelError, match=r'found .*; "of" names the coordinate, "level" says how often'):
+        model.start()

@@ -576,6 +576,18 @@ def test_writing_keeps_the_section_and_whole_writes_the_files_into_it(folder, mo
     assert whole.flat() == description.flat() and "axle.json" not in whole.to_json()
 
 
+def test_inputs_of_parts_are_driven_by_their_full_names(folder):
+    driven = model(inputs={"u": {"unit": "N"}}, coordinates={"z": {"unit": "m", "force": "u"}}, mass={"z": 1})
+    write(folder / "car.json", model(submodels={"left": {"model": driven}, "right": {"model": driven}}))
+    car, table = Model.load(folder / "car.json"), folder / "u.csv"
+    table.write_text("time [s],left.u [N]\n0,2\n1,2\n", encoding="utf-8")
+    for inputs in ({"left.u": ([0, 1], [2, 2])}, table):
+        result = car.simulate(1, 0.5, inputs=inputs)
+        assert result["left.z"][-1] == pytest.approx(1, rel=1e-6) and result["right.z"][-1] == 0
+    with pytest.raises(ModelError, match=r"'u'.*left\.u"):
+        car.simulate(1, inputs={"u": ([0, 1], [2, 2])})
+
+
 def test_a_model_built_in_python_keeps_its_parts(folder):
     built = Model.load(folder / "car.json")
     built.add("more", Submodel(model=FLAT, position=(5, 5)))

@@ -346,7 +346,7 @@ def test_a_root_without_mass_is_the_ground() -> None:
     imported = load(MOBILE_BASE)
     weld = imported.description.joints["raised"]
     assert (weld.type_name, weld.i.body) == ("fixed", "ground")  # type: ignore[union-attr]
-    assert "root link fixed to the ground, the choice 'floating' changes that: base_footprint" in imported.notes
+    assert 'root link fixed to the ground, base="floating" (--floating) changes that: base_footprint' in imported.notes
 
 
 def test_a_root_without_mass_may_float_with_what_is_fixed_to_it() -> None:
