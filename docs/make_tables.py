@@ -264,7 +264,9 @@ def _around(section: str, element: Any, dimensions: int) -> Model:
 
 def _free_body(dimensions: int) -> Description:
     spatial = dimensions == 3
-    body = {"mass": 1, "inertia": [1, 1, 1] if spatial else 1, "position": [1, 0, 0][:dimensions], "free": True}
+    body = {"mass": 1, "inertia": 1, "position": [1, 0], "free": True}
+    if spatial:  # its centre of mass has signals of its own
+        body |= {"inertia": [1, 1, 1], "position": [1, 0, 0], "center": [0, 0, 1]}
     return Description(format_version=1, name="sample", dimensions=dimensions, bodies={"BODY": body})
 
 

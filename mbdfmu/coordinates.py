@@ -27,6 +27,7 @@ class Coordinates:
         self.names: list[str] = []
         self._order: dict[str, int] = {}
         self._moves: dict[Node, dict[str, Node]] = {}  # of every symbol: its derivative by each coordinate
+        self._rates: dict[Node, Node] = {}  # of these symbols, as far as they have been asked for
 
     def add_scalar(self, name: str) -> Node:
         """A coordinate that is a symbol of its own."""
@@ -75,7 +76,10 @@ class Coordinates:
     def _rate(self, symbol: Node, accelerations: bool) -> Node | None:
         space, name = symbol.value
         if symbol in self._moves:
-            return self.graph.sum(d * self.graph.symbol("v", c) for c, d in self._moves[symbol].items())
+            if symbol not in self._rates:
+                moves = self._moves[symbol].items()
+                self._rates[symbol] = self.graph.sum(d * self.graph.symbol("v", c) for c, d in moves)
+            return self._rates[symbol]
         if space == "t":
             return self.graph.one
         if space not in _NEXT or (space == "v" and not accelerations):

@@ -12,6 +12,8 @@ WINDOW = 100  # characters of a long line shown around the caret
 class ModelError(ValueError):
     """Something the user wrote is wrong; `problems` holds one line or paragraph per finding."""
 
+    rest: Any = None  # of a model file: what could be read in spite of the findings
+
     def __init__(self, problems: str | Iterable[str]) -> None:
         self.problems: list[str] = [problems] if isinstance(problems, str) else list(problems)
         super().__init__("\n".join(self.problems))

@@ -33,7 +33,7 @@ from mbdfmu.description import (
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.lowering import lower
 from mbdfmu.results import Result
-from mbdfmu.signals import Signal, SymbolicModel
+from mbdfmu.signals import Signal, SymbolicModel, unresolved
 from mbdfmu.tabular import read_inputs
 
 _SECTION: dict[type[Element], str] = {
@@ -52,11 +52,18 @@ class Model:
         self._data: dict[str, Any] = {"format_version": 1, "name": name, **header}
         self._compiled: CompiledModel | None = None
         self._description: Description | None = None
+        self._origin = ""  # the file, as findings begin with it
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model file (JSON)."""
-        return cls.from_description(Description.load(path))
+        origin = f"{os.fspath(path)}: "
+        try:
+            model = cls.from_description(Description.load(path))
+        except ModelError as error:
+            raise _complete(error, origin) from None
+        model._origin = origin
+        return model
 
     @classmethod
     def from_description(cls, description: Description) -> Self:
@@ -103,12 +110,16 @@ class Model:
             raise ModelError(f"{section}.{name}: the name is already there; choose another")
         entries[name] = value
         self._description = self._compiled = None
+        self._origin = ""  # the file no longer says it all
 
     @property
     def description(self) -> Description:
         """The checked description; a ModelError lists all that is wrong."""
         if self._description is None:
-            self._description = Description(**self._data)
+            try:
+                self._description = Description(**self._data)
+            except ModelError as error:
+                raise _complete(error) from None
         return self._description
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -123,7 +134,12 @@ class Model:
 
     def _shared(self) -> CompiledModel:
         if self._compiled is None:
-            self._compiled = CompiledModel(lower(self.description))
+            description = self.description
+            try:
+                lowered = lower(description)
+            except ModelError as error:
+                raise ModelError(self._origin + problem for problem in error.problems) from None
+            self._compiled = CompiledModel(lowered)
         return self._compiled
 
     @property
@@ -232,3 +248,9 @@ class Model:
             recording.failure.result = result
             raise recording.failure
         return result
+
+
+def _complete(error: ModelError, origin: str = "") -> ModelError:
+    """The findings of a description, and those in the expressions of what could be read of it."""
+    more = [] if error.rest is None else unresolved(error.rest)
+    return ModelError([*error.problems, *(origin + problem for problem in more)])

@@ -19,6 +19,7 @@ import numpy as np
 from mbdfmu.coordinates import QUATERNION, ROTATIONS
 from mbdfmu.description import GROUND, Description
 from mbdfmu.expressions import Graph, Node, compile_tape
+from mbdfmu.expressions.graph import without_collection
 from mbdfmu.expressions.opcodes import ADD, DIV, LOAD, MUL, NEG, SELECT, SUB
 from mbdfmu.frames import Kernel, Row
 from mbdfmu.signals import Constraint, ForceTerm, SymbolicModel, tabulate
@@ -52,6 +53,7 @@ class Lowered:
     signals: Sequence[str]  # in the order in which the solver reports them
 
 
+@without_collection()
 def lower(description: Description, *, kernels: bool = True) -> Lowered:
     """Compile a description; `kernels=False` uses expression programs only (for tests of the kernels)."""
     return _Lowering(tabulate(description), kernels).lower()
@@ -118,6 +120,7 @@ class _Lowering:
         self.rows = [(c, row) for c in model.constraints for p in c.primitives for row in p.rows]
         self.lam = {f"{c.label} ({row.direction})": k for k, (c, row) in enumerate(self.rows)}
         self.p = {s.name: k for k, s in enumerate(model.parameters)}
+        self.settable = frozenset(s.node for s in model.parameters)
         self.u = {name: k for k, name in enumerate(model.description.inputs)}
         places = {f"{b}.{e}": self.nv + 4 * n + k for n, b in enumerate(self.spatial) for k, e in enumerate(QUATERNION)}
         self.places: dict[str, dict[str, int]] = {  # of symbols by space
@@ -338,14 +341,15 @@ class _Lowering:
         Nothing is lifted out of the branches of a select: 1/k may stand in the one that is never taken.
         """
         mapping: dict[Node, Node] = {}
-        waiting, seen = list(nodes), set(nodes)
+        untouched = self.settable.isdisjoint
+        waiting, seen = [n for n in nodes if not untouched(n.support)], set(nodes)
         while waiting:
             node = waiting.pop()
-            if node.support and _only(node, _P):
+            if _only(node, _P):
                 mapping[node] = self.constants.symbol(node)
                 continue
             inside = node.args[:1] if node.op == SELECT else node.args
-            waiting += [a for a in inside if a not in seen]
+            waiting += [a for a in inside if a not in seen and not untouched(a.support)]
             seen.update(inside)
         ordered = {node: mapping[node] for node in sorted(mapping, key=lambda n: n.index)}
         return self.graph.substitute(nodes, ordered) if ordered else list(nodes)
@@ -426,7 +430,8 @@ def _section(name: str, content: bytes) -> bytes:
 
 
 def _ints(values: Iterable[Any]) -> bytes:
-    return b"\0" + np.fromiter((int(v) for v in values), dtype="<i4").tobytes()
+    numbers = values if isinstance(values, np.ndarray) else [int(v) for v in values]
+    return b"\0" + np.array(numbers, dtype="<i4").tobytes()
 
 
 def _doubles(values: Iterable[Any]) -> bytes:

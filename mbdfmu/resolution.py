@@ -5,6 +5,7 @@ Findings are collected, so that a user sees all of them at once. This module mus
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from mbdfmu.errors import ExpressionError, did_you_mean
@@ -30,12 +31,14 @@ class _AlreadyReported(ExpressionError):
 
 
 class Names:
-    """The names of one model."""
+    """The names of one model; those that begin with a `lost` element have been reported as that."""
 
-    def __init__(self) -> None:
+    def __init__(self, lost: frozenset[str] = frozenset()) -> None:
         self.graph = Graph()
         self.nodes: dict[str, Node] = {}
         self.problems: list[str] = []
+        self.unresolved = 0  # values that stand as zero
+        self._lost = lost
         self._pending: dict[str, Callable[[], None]] = {}
         self._defining: list[str] = []
         self._undefined: set[str] = set()
@@ -63,7 +66,7 @@ class Names:
             return self.nodes[name]
         if name in self._defining:
             raise ExpressionError(f"{name!r} depends on itself: {' -> '.join([*self._defining, name])}")
-        if name in self._undefined:
+        if name in self._undefined or _element(name) in self._lost:
             raise _AlreadyReported(name)
         raise ExpressionError(f"nothing is called {name!r}{did_you_mean(name, [*self.nodes, *self._pending])}")
 
@@ -88,10 +91,11 @@ class Names:
             node = build(tree, self.graph, self.resolve)
             self._check_spaces(tree, allowed, cure)
             return node
-        except _AlreadyReported:
-            return self.graph.zero
         except ExpressionError as error:
-            self.problems.append(f"{path}: {error}")
+            self.unresolved += 1
+            problem = f"{path}: {error}"
+            if not isinstance(error, _AlreadyReported) and problem not in self.problems:
+                self.problems.append(problem)
             return self.graph.zero
 
     def _check_spaces(self, tree: Tree, allowed: frozenset[str], cure: str) -> None:
@@ -103,3 +107,8 @@ class Names:
     def point(self, path: str, point: Iterable[float | str], allowed: frozenset[str]) -> tuple[Node, ...]:
         """The nodes of the components of a point or direction."""
         return tuple(self.value(f"{path}[{k}]", component, allowed) for k, component in enumerate(point))
+
+
+def _element(name: str) -> str:
+    """`crank` of `crank.phi` and of `der(crank,2)`."""
+    return re.split(r"[.,)]", name.removeprefix("der("), maxsplit=1)[0]

@@ -8,7 +8,11 @@ from mbdfmu.expressions import Node, absolute, less_equal, maximum, select, sqrt
 
 def dot(a: Vector, b: Vector) -> Node:
     """a . b"""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    zero = total = a[0].graph.zero
+    for x, y in zip(a, b, strict=True):
+        if x is not zero and y is not zero:  # most vectors lie along an axis: what is zero is not even looked up
+            total = x * y if total is zero else total + x * y
+    return total
 
 
 def cross(a: Vector, b: Vector) -> Vector:

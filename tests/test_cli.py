@@ -408,11 +408,12 @@ def solid(**entries: Any) -> dict[str, Any]:
 
 
 def test_check_notes_what_no_rigid_body_has() -> None:
+    rod = {"type": "rod", "from": [0, 0, 0], "to": [1, 2, 3], "mass": 1, "radius": 1e-3}
     bodies = {
         "a": solid(inertia=[1, 1, "5*k"]),
         "b": solid(inertia=[1, 1, 1.5, 0.9, 0, 0]),  # each moment is possible, those about its main axes are not
         "flat": solid(inertia=[0.1, 0.2, 0.3]),
-        "bar": {"shapes": [{"type": "rod", "from": [0, 0, 0], "to": [1, 2, 3], "mass": 1, "radius": 1e-3}], "free": True},
+        "bar": {"free": True, "shapes": [rod]},
     }
     header = {"dimensions": 3, "gravity": [0, 0, 0], "parameters": {"k": {"value": 1}}}
     model = write_model("unreal.json", **header, bodies=bodies, joints={})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import math
 import pickle
 import random
@@ -14,8 +16,8 @@ from hypothesis import strategies as st
 
 from mbdfmu import expressions as ex
 from mbdfmu.errors import ExpressionError, ModelError, did_you_mean
-from mbdfmu.expressions.graph import postorder
-from mbdfmu.expressions.opcodes import BY_CODE, CONST, LOAD, OPCODES, OPERATIONS
+from mbdfmu.expressions.graph import postorder, without_collection
+from mbdfmu.expressions.opcodes import BY_CODE, CONST, EXACT, LOAD, OPCODES, OPERATIONS
 
 DEEP = 100_000
 COMPLEX_STEP = 1e-200  # no difference is formed, so only underflow bounds it
@@ -233,6 +235,26 @@ def test_constants_fold_unless_the_result_is_not_finite(graph):
     assert ex.select(graph.zero, graph.one / 0, 3.0).value == 3.0
     (a,) = symbols(graph, "a")
     assert value(1e200 * (1e200 * a), a=1e-300) == 1e100
+
+
+@pytest.mark.parametrize("op", EXACT, ids=lambda op: BY_CODE[op].name)
+def test_constants_fold_to_the_bits_of_numpy(op):
+    row, draw = BY_CODE[op], random.Random(op)
+    ordinary = [draw.uniform(-3, 3) * 10 ** draw.randint(-9, 9) for _ in range(6)]
+    for args in itertools.product([0.0, 1.0, -1.0, 1e308, -1e-308, 5e-324, *ordinary], repeat=row.arity):
+        with np.errstate(all="ignore"):
+            expected = float(row.evaluate(*map(np.float64, args)))
+        folded = float(EXACT[op](*args))
+        assert folded == expected or not (math.isfinite(folded) or math.isfinite(expected))
+
+
+def test_the_garbage_collector_works_again_after_a_graph_has_grown():
+    with pytest.raises(ModelError), without_collection():
+        with without_collection():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+        raise ModelError("stop")
+    assert gc.isenabled()
 
 
 def test_numpy_numbers_are_promoted(graph):

@@ -811,6 +811,13 @@ def test_the_axes_of_a_cross_must_not_be_parallel(kind: str) -> None:
     with pytest.raises(ModelError, match=r"axis_i and axis_j must not be parallel, found \[0.0, 0.0, 1.0\] and \["):
         Joint.named(kind)(**ends, axis_i=(0, 0, 1), axis_j=(0, 0, -2))
     assert Joint.named(kind)(**ends, axis_i=(0, 0, 1), axis_j=(0, "p", 1))
+    cross = {"type": kind, **ends, "axis_i": [0, 0, 1]}
+    for axis, found in (([0, 0, "p"], "must not be parallel"), ([0, 0, "pp"], "nothing is called 'pp'")):
+        description = space(bodies=bodies(), parameters={"p": {"value": 1}}, joints={"k": {**cross, "axis_j": axis}})
+        with pytest.raises(ModelError) as caught:
+            tabulate(description)
+        (problem,) = caught.value.problems
+        assert problem.startswith("joints.k") and found in problem
 
 
 def test_a_gear_is_between_two_coordinates() -> None:

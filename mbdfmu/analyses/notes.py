@@ -16,7 +16,8 @@ ALIGNED = 1e-9  # of the largest moment: products below it turn no axis
 
 def unreal_inertias(model: SymbolicModel, tensors: Vector) -> Iterator[str]:
     """Moments of spatial bodies (rows xx yy zz xy xz yz) of which one exceeds the sum of the other two."""
-    for body, (xx, yy, zz, xy, xz, yz) in zip(model.bodies, tensors, strict=True):
+    real = [(body, row) for body, row in zip(model.bodies, tensors, strict=True) if np.isfinite(row).all()]
+    for body, (xx, yy, zz, xy, xz, yz) in real:
         moments, names = np.array([xx, yy, zz]), [f"inertia {{:g}} about {axis}" for axis in "xyz"]
         if np.abs([xy, xz, yz]).max() > ALIGNED * np.abs(moments).max():
             moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -38,7 +39,7 @@ def assembled(model: SymbolicModel, written: Vector, start: Vector, closed: floa
         )
         if moves and max(moves.values()) > closed
     ]
-    how = f"farthest {', '.join(farthest)}" if farthest else "nothing has to move for that"
+    how = f"farthest, {', '.join(farthest)}" if farthest else "nothing has to move for that"
     return f"joints give start values, so the start is assembled: {how}"
 
 

@@ -26,7 +26,9 @@ from mbdfmu.description.parts import (
     Rod,
     Shape,
     Sphere,
+    parallel,
 )
+from mbdfmu.description.rest import Rest
 from mbdfmu.description.schema import schema
 from mbdfmu.description.values import (
     Axis,
@@ -94,6 +96,7 @@ __all__ = [
     "Point",
     "Positive",
     "PositiveNumber",
+    "Rest",
     "Rod",
     "Shape",
     "Sphere",
@@ -101,5 +104,6 @@ __all__ = [
     "Text",
     "UnitText",
     "Value",
+    "parallel",
     "schema",
 ]

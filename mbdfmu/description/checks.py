@@ -143,7 +143,8 @@ def _unfit_submodels(pieces: Pieces) -> Iterator[str]:
         if pieces.dimensions == 2 and submodel.mirror == "z":
             yield f"submodels.{name}.mirror: must be 'x' or 'y' in a planar model, found 'z'"
         terms = pieces.header.get("velocity_terms", "derived")
-        if content.merged.coordinates and content.velocity_terms != terms:
+        told = "velocity_terms" not in pieces.wrong and bool(content.merged.coordinates)
+        if told and content.velocity_terms != terms:
             yield f"submodels.{name}: velocity_terms of the model '{content.name}' must be {terms!r} as in this one"
         for key in submodel.parameters:
             if key not in content.merged.parameters:
@@ -166,10 +167,10 @@ def _attachments(name: str, submodel: Any) -> Iterator[str]:
 def _references(pieces: Pieces) -> Iterator[tuple[Location, Reference]]:
     for section in pieces.named:
         for name, element in pieces.valid[section].items():
-            yield from _held((section, name), element)
+            yield from held((section, name), element)
 
 
-def _held(location: Location, item: object) -> Iterator[tuple[Location, Reference]]:
+def held(location: Location, item: object) -> Iterator[tuple[Location, Reference]]:
     """The references inside a valid element; its depth is that of the class, hence the recursion."""
     if isinstance(item, Reference):
         yield location, item
@@ -182,7 +183,7 @@ def _held(location: Location, item: object) -> Iterator[tuple[Location, Referenc
     elif isinstance(item, list | tuple):
         inside = enumerate(item)
     for key, value in inside:
-        yield from _held((*location, key), value)
+        yield from held((*location, key), value)
 
 
 _CHECKS: tuple[Callable[[Pieces], Iterator[str]], ...] = (

@@ -30,8 +30,10 @@ from mbdfmu.description.parts import (
     Part,
     Whole,
 )
-from mbdfmu.description.pieces import sections, take_apart
+from mbdfmu.description.pieces import Pieces, sections, take_apart
+from mbdfmu.description.places import placed
 from mbdfmu.description.reading import locate, parse_json, read_bytes, to_text
+from mbdfmu.description.rest import Rest, valid_rest
 from mbdfmu.description.values import (
     BodyName,
     File,
@@ -132,7 +134,7 @@ class Header(Whole):
 
 
 class Description(Header):
-    """A model. Constructing one checks everything; a ModelError lists all that is wrong at once."""
+    """A model. Constructing one checks all but names in expressions; a ModelError lists what is wrong at once."""
 
     parameters: dict[Name, Parameter] = Field(default_factory=dict)
     inputs: dict[Name, Input] = Field(default_factory=dict)
@@ -152,10 +154,26 @@ class Description(Header):
         pieces = take_apart(Header, Description, data)
         problems = pieces.problems + cross_checks(pieces)
         if problems:
-            raise ModelError(problems)
+            raise type(self)._incomplete(pieces, problems)
         super().__init__(**pieces.fields)
         if self.submodels:
             self._flattened = flatten(self)
+
+    @classmethod
+    def _incomplete(cls, pieces: Pieces, problems: list[str]) -> ModelError:
+        """The findings, and what else there is to be looked at."""
+        error = ModelError(problems)
+        if pieces.lost or pieces.dimensions is None:  # anything might follow from that
+            return error
+        fields, lost = valid_rest(pieces, problems)
+        defaults = {name: info.get_default(call_default_factory=True) for name, info in cls.model_fields.items()}
+        rest = cls.model_construct(None, **{**defaults, "name": "", **fields})
+        try:
+            rest._flattened = flatten(rest) if rest.submodels else None
+        except ModelError as more:
+            return ModelError(problems + more.problems)
+        error.rest = Rest(rest, lost)
+        return error
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -186,9 +204,11 @@ class Description(Header):
         try:
             description = cls(**data)
         except ModelError as error:
-            raise ModelError(problems + error.problems) from None
+            raise _reworded(error, problems + error.problems) from None
         if problems:
-            raise ModelError(problems)
+            found = ModelError(problems)
+            found.rest = Rest(description, frozenset())
+            raise found
         return description
 
     def to_json(self) -> str:
@@ -247,6 +267,10 @@ class Description(Header):
             raise ModelError(f"bodies.{name}: {reason}" for name in external)
         return self.merged
 
+    def placed(self, problem: str) -> str:
+        """A finding about the flat model, with the sub-models and files it is in."""
+        return placed(self, problem)
+
     def whole(self) -> Self:
         """The same model with the files of its sub-models written into it, to be kept or sent alone."""
         parts = {name: part.whole() for name, part in self.submodels.items()}
@@ -259,4 +283,10 @@ class Description(Header):
 
 
 def _located(error: ModelError, origin: str) -> ModelError:
-    return ModelError(f"{origin}: {problem}" for problem in error.problems) if origin else error
+    return _reworded(error, [f"{origin}: {problem}" for problem in error.problems]) if origin else error
+
+
+def _reworded(error: ModelError, problems: list[str]) -> ModelError:
+    new = ModelError(problems)
+    new.rest = error.rest
+    return new

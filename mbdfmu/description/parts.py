@@ -191,7 +191,7 @@ class Orientation(Element):
             raise ModelError(f"must be given in one form, found {found}; allowed are {forms}")
         if self.quaternion is not None and not any(self.quaternion):
             raise ModelError("quaternion must not be [0, 0, 0, 0]; no turn is [1, 0, 0, 0]")
-        if self.x is not None and self.y is not None and _parallel(self.x, self.y):
+        if self.x is not None and self.y is not None and parallel(self.x, self.y):
             raise ModelError(f"x and y must not be parallel, found {list(self.x)} and {list(self.y)}")
         return self
 
@@ -347,13 +347,18 @@ class Body(Part):
         if self.external:
             self._check_placeholder()
         elif heavy is None and missing:
-            raise finding("Body", (missing[0],), "is missing and has no default; give it")
+            raise finding("Body", (missing[0],), self._cure(missing))
         elif heavy is not None and len(missing) < 2:
             reason = "has a mass although the body gives its own; leave out one of them"
             raise finding("Body", ("shapes", heavy), reason)
         elif heavy is not None and any(self.center):
             raise finding("Body", ("center",), "follows from the shapes; leave it out")
         return self
+
+    def _cure(self, missing: list[str]) -> str:
+        besides = f", and {missing[1]}" if len(missing) > 1 else ""
+        weighed = ", or give a shape mass or density" if self.shapes and len(missing) > 1 else ""
+        return f"is missing and has no default; give it{besides}{weighed}"
 
     def _check_placeholder(self) -> None:
         given = sorted(self.model_fields_set - {"external", "text"})
@@ -431,11 +436,11 @@ class Force(Typed, family="force"):
     j: MarkerRef
 
 
-def _parallel(a: tuple[float | str, ...], b: tuple[float | str, ...]) -> bool:
+def parallel(a: tuple[float | str, ...], b: tuple[float | str, ...]) -> bool:
     """Whether two directions of plain numbers are parallel; what is an expression is known later."""
     if any(isinstance(c, str) for c in (*a, *b)):
         return False
-    (x, y, z), (u, v, w) = (tuple(map(float, d)) for d in (a, b))
+    (x, y, z), (u, v, w) = ((*map(float, d), 0.0)[:3] for d in (a, b))
     across = math.hypot(y * w - z * v, z * u - x * w, x * v - y * u)
     return across <= 1e-9 * math.hypot(x, y, z) * math.hypot(u, v, w)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -28,6 +28,7 @@ class Pieces:
     """What could be read: entries by section, valid or not, and what is wrong so far."""
 
     header: dict[str, Any] = field(default_factory=dict)
+    wrong: set[str] = field(default_factory=set)  # entries of the header that could not be read
     valid: dict[str, dict[str, Any]]
     given: dict[str, dict[str, Any]]  # every entry as it was given, broken ones too
     named: tuple[str, ...]
@@ -42,8 +43,8 @@ class Pieces:
 
     @property
     def dimensions(self) -> int | None:
-        """Of the model; None where the header could not be read."""
-        return self.header.get("dimensions", 2) if self.header else None
+        """Of the model; None where they could not be read."""
+        return None if "dimensions" in self.wrong else self.header.get("dimensions", 2)
 
     @cached_property
     def inner(self) -> dict[str, dict[str, tuple[str, Any]]]:
@@ -75,6 +76,7 @@ def take_apart(header: type[Element], model: type[Element], data: Mapping[str, A
         pieces.problems.append(f"unknown entry {shown(key)}{hint}; known: {', '.join(model.model_fields)}")
     if unknown:  # "bodys" were meant to be the bodies
         pieces.lost.update(table.keys() - data.keys())
+        pieces.wrong.update(header.model_fields.keys() - data.keys())
     for name, section in table.items():
         _read_section(name, section, data.get(name, {}), pieces)
     return pieces
@@ -96,8 +98,20 @@ def _read_header(header: type[Element], data: dict[str, Any], pieces: Pieces) ->
         valid = header.model_validate(data)
     except ValidationError as error:
         pieces.problems.extend(problems(error))
+        pieces.wrong.update(str(detail["loc"][0]) for detail in error.errors(include_url=False))
+        pieces.header.update(_readable(header, {key: data[key] for key in data.keys() - pieces.wrong}))
     else:
         pieces.header.update({name: getattr(valid, name) for name in valid.model_fields_set})
+
+
+def _readable(header: type[Element], data: dict[str, Any]) -> dict[str, Any]:
+    """Entries of the header one by one, since others are missing or wrong."""
+    found = {}
+    for name, value in data.items():
+        info = header.model_fields[name]
+        rule: Any = Annotated[(info.annotation, *info.metadata, None)]
+        found[name] = TypeAdapter(rule).validate_python(value)
+    return found
 
 
 def _read_section(name: str, section: Section, data: object, pieces: Pieces) -> None:

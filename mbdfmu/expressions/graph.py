@@ -6,14 +6,16 @@ Nodes are compared by identity; whoever iterates over a `support` and wants the 
 
 from __future__ import annotations
 
+import gc
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from mbdfmu.expressions.opcodes import ADD, BY_CODE, CONST, DIV, LOAD, MUL, NEG, POW, SUB
+from mbdfmu.expressions.opcodes import ADD, BY_CODE, CONST, DIV, EXACT, LOAD, MUL, NEG, POW, SUB
 from mbdfmu.expressions.simplify import RULES
 
 Operand: TypeAlias = "Node | float"  # what arithmetic takes: numbers become constants
@@ -131,17 +133,24 @@ class Graph:
 
     def apply(self, op: int, *args: Node) -> Node:
         """The node `op(*args)`, simplified."""
-        node = self._nodes.get((op, *args))
+        key = (op, *args)
+        node = self._nodes.get(key)
         if node is not None:
             return node
         if op in _COMMUTES:
             a, b = args
             if b.op == CONST or (a.op != CONST and b.index < a.index):
-                args = (b, a)
-        node = self._folded(op, args)
+                args, key = (b, a), (op, b, a)
+                node = self._nodes.get(key)
+        if node is not None:
+            return node
+        if args[-1].op == CONST and all(a.op == CONST for a in args):
+            node = self._folded(op, args)
+        if node is None and op in RULES:
+            node = RULES[op](*args)
         if node is None:
-            node = self._simplified(op, args)
-        return self._interned(op, args) if node is None else node
+            node = self._nodes[key] = Node(self, op, args, None, self._union(args))
+        return node
 
     def sum(self, terms: Iterable[Operand]) -> Node:
         """The sum as a balanced tree, so that its depth is the logarithm of its length."""
@@ -173,33 +182,26 @@ class Graph:
     def substitute(self, nodes: Sequence[Node], mapping: Mapping[Node, Operand]) -> list[Node]:
         """Replace the keys of `mapping`, all at once, wherever they occur in `nodes`."""
         done = {old: self.promote(new) for old, new in mapping.items()}
-        symbols = frozenset(done) if all(old.op == LOAD for old in done) else None  # None: every node may change
-        touched = (lambda n: n not in done) if symbols is None else (
-            lambda n: n not in done and not symbols.isdisjoint(n.support)
-        )
+        symbols = _EMPTY.union(*(old.support for old in done))
+        anywhere = not all(old.support for old in done)  # a constant expression has no symbol to find it by
+
+        def touched(node: Node) -> bool:
+            return node not in done and (anywhere or not symbols.isdisjoint(node.support))
+
         for node in postorder(nodes, touched):
             args = [done.get(a, a) for a in node.args]
             done[node] = self.apply(node.op, *args) if args else node
         return [done.get(node, node) for node in nodes]
 
     def _folded(self, op: int, args: tuple[Node, ...]) -> Node | None:
-        for a in args:
-            if a.op != CONST:
-                return None
-        with np.errstate(all="ignore"):
-            value = float(_EVALUATE[op](*[np.float64(a.value) for a in args]))  # type: ignore[misc]
+        """The constant that an operation on constants gives."""
+        exact = EXACT.get(op)
+        if exact is not None:
+            value = exact(*[a.value for a in args])
+        else:
+            with np.errstate(all="ignore"):
+                value = float(_EVALUATE[op](*[np.float64(a.value) for a in args]))  # type: ignore[misc]
         return self.const(value) if math.isfinite(value) else None  # 1/0 may stand in a branch never taken
-
-    def _simplified(self, op: int, args: tuple[Node, ...]) -> Node | None:
-        rule = RULES.get(op)
-        return rule(*args) if rule is not None else None
-
-    def _interned(self, op: int, args: tuple[Node, ...]) -> Node:
-        key = (op, *args)
-        node = self._nodes.get(key)
-        if node is None:
-            node = self._nodes[key] = Node(self, op, args, None, self._union(args))
-        return node
 
     def _union(self, args: tuple[Node, ...]) -> frozenset[Node]:
         """The support of a new node; equal sets are one object, because most nodes share that of an argument."""
@@ -214,17 +216,34 @@ class Graph:
         return self._supports.setdefault(union, union)
 
 
-def postorder(roots: Iterable[Node], wanted: Callable[[Node], bool] = lambda node: True) -> list[Node]:
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Let the garbage collector rest while a graph grows.
+
+    A graph is a great many small tuples that all live as long as it does: looking through them again and again for
+    garbage takes a quarter of the time of compiling a large model. The pause holds for the whole process: what other
+    threads leave behind in cycles waits until the graph is complete.
+    """
+    resting = not gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if not resting:
+            gc.enable()
+
+
+def postorder(roots: Iterable[Node], wanted: Callable[[Node], bool] | None = None) -> list[Node]:
     """The wanted nodes below `roots`, arguments before users, depth first; nothing is sought below an unwanted node."""
     seen: set[Node] = set()
     order: list[Node] = []
-    stack = [root for root in roots if wanted(root)][::-1]
+    stack = [root for root in roots if wanted is None or wanted(root)][::-1]
     while stack:
         node = stack[-1]
         if node in seen:
             stack.pop()
             continue
-        pending = [a for a in node.args if a not in seen and wanted(a)]
+        pending = [a for a in node.args if a not in seen and (wanted is None or wanted(a))]
         if pending:
             stack.extend(reversed(pending))
         else:

@@ -9,6 +9,8 @@ Rejected: one partial derivative per argument, summed up afterwards. select woul
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -66,6 +68,15 @@ def _constant(y: Node, *_: Node) -> Node:
     return y.graph.zero
 
 
+def _product_tangent(y: Node, da: Node, db: Node) -> Node:
+    """da b + a db; mostly one of them is zero, and what is zero is not even looked up."""
+    a, b = y.args
+    zero = y.graph.zero
+    if da is zero:
+        return a * db
+    return da * b if db is zero else da * b + a * db
+
+
 def _power_tangent(y: Node, da: Node, db: Node) -> Node:
     """b a^(b-1) da + a^b log(a) db, with the limits at a = 0 written out where b is no constant."""
     a, b = y.args
@@ -92,9 +103,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("LOAD", 1, 0, "space[a][b]"),
     Operation("ADD", 2, 2, "a + b", np.add, lambda y, da, db: da + db, commutative=True),
     Operation("SUB", 3, 2, "a - b", np.subtract, lambda y, da, db: da - db),
-    Operation(
-        "MUL", 4, 2, "a * b", np.multiply, lambda y, da, db: da * y.args[1] + y.args[0] * db, commutative=True
-    ),
+    Operation("MUL", 4, 2, "a * b", np.multiply, _product_tangent, commutative=True),
     Operation("DIV", 5, 2, "a / b", np.divide, lambda y, da, db: (da - y * db) / y.args[1]),
     Operation("NEG", 6, 1, "-a", np.negative, lambda y, da: -da),
     Operation("POW", 7, 2, "pow(a, b)", np.power, _power_tangent),
@@ -152,3 +161,22 @@ ADD, SUB, MUL, DIV, NEG = OPCODES["ADD"], OPCODES["SUB"], OPCODES["MUL"], OPCODE
 POW, SQRT, SQUARE, ABS = OPCODES["POW"], OPCODES["SQRT"], OPCODES["SQUARE"], OPCODES["ABS"]
 MIN, MAX, SELECT, NOT = OPCODES["MIN"], OPCODES["MAX"], OPCODES["SELECT"], OPCODES["NOT"]
 LT, LE, EQ = OPCODES["LT"], OPCODES["LE"], OPCODES["EQ"]
+
+# Graphs fold constants by Python's own floats where these give the same bits as NumPy, in a tenth of the time.
+# What has no finite value is nan.
+EXACT: dict[int, Callable[..., float]] = {
+    ADD: operator.add,
+    SUB: operator.sub,
+    MUL: operator.mul,
+    DIV: lambda a, b: a / b if b else math.nan,
+    NEG: operator.neg,
+    SQUARE: lambda a: a * a,
+    SQRT: lambda a: math.sqrt(a) if a >= 0 else math.nan,
+    ABS: abs,
+    SELECT: lambda condition, a, b: a if condition else b,
+    MIN: min,
+    MAX: max,
+    LT: operator.lt,
+    LE: operator.le,
+    EQ: operator.eq,
+}

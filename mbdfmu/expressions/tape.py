@@ -13,6 +13,7 @@ from mbdfmu.errors import ModelError
 from mbdfmu.expressions.graph import Node, postorder
 from mbdfmu.expressions.opcodes import BY_CODE, CONST, LOAD
 
+_UNUSED = ((0, 0, 0), (0, 0), (0,), ())  # fields of an instruction, by the number of arguments
 Address = Callable[[Node], tuple[int, int]]
 
 
@@ -30,19 +31,18 @@ class Tape:
 
 def compile_tape(outputs: Sequence[Node], address: Address) -> Tape:
     """Lay out what `outputs` need, everything once; `address` gives the space number and index of a symbol."""
-    register: dict[Node, int] = {}
+    order = postorder(outputs)
+    register = {node: k for k, node in enumerate(order)}
     constants: list[float] = []
-    code: list[list[int]] = []
-    for node in postorder(outputs):
-        register[node] = len(code)
+    code: list[int] = []
+    for node in order:
         if node.op == CONST:
-            code.append([CONST, len(constants), 0, 0])
+            code += (CONST, len(constants), 0, 0)
             constants.append(node.value)
         elif node.op == LOAD:
-            code.append([LOAD, *address(node), 0])
+            code += (LOAD, *address(node), 0)
         else:
-            operands = [register[a] for a in node.args]
-            code.append([node.op, *operands, *[0] * (3 - len(operands))])
+            code += (node.op, *[register[a] for a in node.args], *_UNUSED[len(node.args)])
     return Tape(
         code=np.array(code, dtype=np.int32).reshape(-1, 4),
         constants=np.array(constants, dtype=np.float64),

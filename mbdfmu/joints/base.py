@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, NoReturn
 
-from mbdfmu.description import Joint
+from mbdfmu.coordinates import Vector
+from mbdfmu.description import Joint, parallel
+from mbdfmu.errors import ModelError
 from mbdfmu.frames import Recipe, Resolve
 from mbdfmu.planar import Frame
 from mbdfmu.spatial import SpatialFrame
+from mbdfmu.vectors import across, unit
 
 # Default directions; in a planar model the last component counts for nothing.
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+
+
+def refuse_parallel(axis_i: tuple[float | str, ...], axis_j: tuple[float | str, ...]) -> None:
+    """Two axes of a cross; what is left of parallel ones has no direction."""
+    if parallel(axis_i, axis_j):
+        _refuse(axis_i, axis_j)
+
+
+def _refuse(axis_i: tuple[float | str, ...], axis_j: tuple[float | str, ...]) -> NoReturn:
+    found = f"found {list(axis_i)} and {list(axis_j)}"
+    raise ModelError(f"axis_i and axis_j must not be parallel, {found}; they are perpendicular in a cross")
+
+
+def cross_of(
+    axis_i: tuple[float | str, ...], axis_j: tuple[float | str, ...], resolve: Resolve
+) -> tuple[Vector, Vector]:
+    """The axes of a cross as unit vectors, the second made perpendicular to the first."""
+    a = unit(resolve(axis_i))
+    b = across(a, unit(resolve(axis_j)))
+    if all(c is c.graph.zero for c in b):  # parallel whatever the parameters in them are
+        _refuse(axis_i, axis_j)
+    return a, b
 
 
 class Freedoms(NamedTuple):

@@ -1,6 +1,11 @@
 """The gear between two joint coordinates."""
 
+from typing import Self
+
+from pydantic import model_validator
+
 from mbdfmu.description import Expression, Value
+from mbdfmu.errors import ModelError
 from mbdfmu.frames import Primitive, Recipe, Resolve, Row
 from mbdfmu.joints.base import Relation
 
@@ -14,6 +19,12 @@ class Gear(Relation, name="gear"):
     second: Expression
     ratio: Value
     offset: Value = 0.0  # in the unit of `first`
+
+    @model_validator(mode="after")
+    def _two_coordinates(self) -> Self:
+        if self.first.strip() == self.second.strip():
+            raise ModelError(f"first and second must be two coordinates, found {self.first.strip()!r} twice")
+        return self
 
     def relation(self, resolve: Resolve) -> Recipe:
         value = resolve(self.first) - resolve(self.ratio) * resolve(self.second) - resolve(self.offset)

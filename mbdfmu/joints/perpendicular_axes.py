@@ -1,13 +1,14 @@
 """The cross that may be anywhere."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
+
+from pydantic import model_validator
 
 from mbdfmu import spatial
 from mbdfmu.description import Direction, In, Mirrored
 from mbdfmu.frames import Recipe, Resolve
-from mbdfmu.joints.base import Freedoms, JointElement, X, Y
+from mbdfmu.joints.base import Freedoms, JointElement, X, Y, cross_of, refuse_parallel
 from mbdfmu.spatial import SpatialFrame
-from mbdfmu.vectors import across, unit
 
 
 class PerpendicularAxes(JointElement, name="perpendicular_axes"):
@@ -20,8 +21,12 @@ class PerpendicularAxes(JointElement, name="perpendicular_axes"):
     axis_i: Annotated[Direction, In("1"), Mirrored("axial")] = X  # in frame i
     axis_j: Annotated[Direction, In("1"), Mirrored("axial")] = Y  # in frame j, made perpendicular to that
 
+    @model_validator(mode="after")
+    def _two_axes(self) -> Self:
+        refuse_parallel(self.axis_i, self.axis_j)
+        return self
+
     def spatial(self, i: SpatialFrame, j: SpatialFrame, resolve: Resolve) -> Recipe:
-        a = unit(resolve(self.axis_i))
-        b = across(a, unit(resolve(self.axis_j)))
+        a, b = cross_of(self.axis_i, self.axis_j, resolve)
         held = spatial.perpendicular(i, a, j, b, reaction="torque")
         return Recipe(primitives=(held,), free=spatial.universal_angles(i, a, j, b))

@@ -5,7 +5,7 @@ and end in lowering.py, where indices begin. This room must not know indices or 
 """
 
 from mbdfmu.frames import Side
-from mbdfmu.signals.builder import tabulate
+from mbdfmu.signals.builder import tabulate, unresolved
 from mbdfmu.signals.table import (
     Constraint,
     Coordinate,
@@ -28,4 +28,5 @@ __all__ = [
     "SymbolicModel",
     "Winding",
     "tabulate",
+    "unresolved",
 ]

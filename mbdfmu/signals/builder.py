@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from mbdfmu.description import GROUND, Coordinate, Description
+from mbdfmu.description import GROUND, Coordinate, Description, Rest
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node, less, maximum, select, sqrt
+from mbdfmu.expressions.graph import without_collection
 from mbdfmu.resolution import ANY, PARAMETERS
 from mbdfmu.signals import table
 from mbdfmu.signals.draft import Draft
@@ -21,17 +22,34 @@ from mbdfmu.units import differentiated, unit
 _NO_LENGTH = 1e-18  # m2; below lies the rounding of cos(90*deg)
 
 
+@without_collection()
 def tabulate(description: Description) -> SymbolicModel:
     """Resolve every name of a description; a ModelError lists all that cannot be resolved."""
-    return _Builder(description.flat()).build()
+    return _tabulated(Rest(description, frozenset()))
+
+
+def unresolved(rest: Rest) -> list[str]:
+    """What cannot be resolved in the valid part of a description."""
+    try:
+        _tabulated(rest)
+    except ModelError as error:
+        return error.problems
+    return []
+
+
+def _tabulated(rest: Rest) -> SymbolicModel:
+    try:
+        return _Builder(rest.description.flat(), rest.lost).build()
+    except ModelError as error:
+        raise ModelError(map(rest.description.placed, error.problems)) from None
 
 
 class _Builder:
     """The sections in their order."""
 
-    def __init__(self, description: Description) -> None:
-        self.d = description
-        self.draft = Draft(description)
+    def __init__(self, description: Description, lost: frozenset[str]) -> None:
+        self.d, self.lost = description, lost
+        self.draft = Draft(description, lost)
         self.names, self.graph = self.draft.names, self.draft.graph
         self.geometry: Plane | Space = Plane(self.draft) if description.dimensions == 2 else Space(self.draft)
         self.elements = Elements(self.draft, self.geometry)
@@ -69,7 +87,7 @@ class _Builder:
 
     def _check(self) -> None:
         problems = self.draft.problems
-        if not self.draft.coordinates:
+        if not self.draft.coordinates and not self.lost:
             problems.append("bodies: the model has neither bodies nor coordinates; nothing could move, add one")
         if problems:
             raise ModelError(problems)

@@ -20,6 +20,7 @@ from mbdfmu.units import differentiated
 _WORK = "generalised force, towards a larger value"
 # How often a motion differentiates what it drives, and what its value may depend on.
 _DRIVES = {"position": (0, TIME), "velocity": (1, SPEED), "acceleration": (2, ACCELERATION)}
+_OF_CURE = '; "of" names the coordinate, "level" says how often it is differentiated'
 _CURE = '; "level": "velocity" allows positions, inputs and states too'
 
 
@@ -82,7 +83,12 @@ class Elements:
             self.draft.problems.append(f"joints.{name}: type '{joint.type_name}' exists in {kind} models only")
             return context, {}
         i, j = self._both_ends(f"joints.{name}", joint, TIME)
-        recipe: Recipe = getattr(joint, self.geometry.recipe)(i, j, context)
+        try:
+            recipe: Recipe = getattr(joint, self.geometry.recipe)(i, j, context)
+        except ModelError as error:
+            if self.draft.names.unresolved == context.unresolved:  # what is not resolved stands as zero
+                self.draft.problems += [f"joints.{name}: {problem}" for problem in error.problems]
+            return context, {}
         free = {key: context.counted(key, measure) for key, measure in recipe.free.items()}
         for key, measure in free.items():
             self.draft.measure(f"{name}.{key}", measure)
@@ -178,8 +184,9 @@ class Elements:
         for name, motion in self.draft.d.motions.items():
             self._motion(name, motion)
         for name, c in self.draft.d.constraints.items():
+            known = self.draft.names.unresolved
             value = self.draft.names.value(f"constraints.{name}", c.value, POSITION)
-            if not self.draft.motion.of(value) and not self.draft.problems:
+            if not self.draft.motion.of(value) and self.draft.names.unresolved == known:
                 problem = "holds no coordinate; name at least one in the expression"
                 self.draft.problems.append(f"constraints.{name}: {problem}")
             row = Row(direction="value", value=value, unit=_kind(c.unit), reaction="force", text=_WORK)
@@ -187,14 +194,14 @@ class Elements:
 
     def _motion(self, name: str, m: Motion) -> None:
         path, (times, allowed) = f"motions.{name}", _DRIVES[m.level]
-        driven = self.draft.names.value(f"{path}.of", m.of, POSITION)
+        names, known = self.draft.names, self.draft.names.unresolved
+        driven = names.value(f"{path}.of", m.of, POSITION, _OF_CURE)
         for _ in range(times):
             driven = self.draft.motion.rate(driven)
-        cure = "" if times else _CURE
-        wanted = self.draft.names.value(f"{path}.value", m.value, allowed, cure)
         u = self.draft.unit_of(m.of) if m.unit is None else m.unit
-        if not u:
+        if not u and names.unresolved == known:
             self.draft.problems.append(f'{path}: the unit of {m.of!r} is not known; give "unit": "m" or "rad"')
+        wanted = names.value(f"{path}.value", m.value, allowed, "" if times else _CURE)
         row = Row(direction="drive", value=driven - wanted, unit=_kind(u), reaction="force", text=_WORK, level=m.level)
         self._hold(name, f"motion '{name}'", (Primitive(rows=(row,)),))
 

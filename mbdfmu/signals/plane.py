@@ -14,6 +14,9 @@ from mbdfmu.signals.draft import Draft
 from mbdfmu.signals.table import Coordinate, RigidBody, Signal
 from mbdfmu.units import differentiated
 
+_PLACE, _TURN = (
+    ("centre of mass", "velocity", "acceleration"), ("angle, counts turns", "angular velocity", "angular acceleration"),
+)  # fmt: skip
 _COORDINATES = (("x", "vx", "ax", "m"), ("y", "vy", "ay", "m"), ("phi", "omega", "alpha", "rad"))
 
 
@@ -38,9 +41,10 @@ class Plane:
         draft, graph, speed = self.draft, self.draft.graph, differentiated(unit)
         label = f"body '{body}' {names[0]}"
         draft.coordinates.append(Coordinate(name=q, rate=v, label=label, node=body, unit=unit))
-        draft.add(Signal(name=q, unit=unit, node=draft.motion.add_scalar(q)))
-        draft.add(Signal(name=v, unit=speed, node=graph.symbol("v", q)))
-        draft.add(Signal(name=a, unit=differentiated(speed), node=graph.symbol("a", q)))
+        what, rate, change = _TURN if unit == "rad" else _PLACE
+        draft.add(Signal(name=q, unit=unit, node=draft.motion.add_scalar(q), text=what))
+        draft.add(Signal(name=v, unit=speed, node=graph.symbol("v", q), text=rate))
+        draft.add(Signal(name=a, unit=differentiated(speed), node=graph.symbol("a", q), text=change))
         for name, value, u in ((q, _number(position), unit), (v, _number(velocity), speed)):
             path = f"bodies.{body}: start of {name}"
             draft.names.postpone(f"{name}.start", partial(draft.start, name, value, u, path))

@@ -17,7 +17,7 @@ from mbdfmu.resolution import PARAMETERS
 from mbdfmu.signals.draft import Draft
 from mbdfmu.signals.table import Coordinate, RigidBody, Signal
 from mbdfmu.spatial import Pose, SpatialFrame, basis, on_body
-from mbdfmu.vectors import cross, dot, minus, plus, transposed, turned
+from mbdfmu.vectors import cross, dot, minus, plus, scaled, transposed, turned
 
 _SPEEDS = ("omega_x", "omega_y", "omega_z")
 _ANGLES = {"rpy": ("roll", "pitch", "yaw"), "313": ("angle_1", "angle_2", "angle_3")}
@@ -88,14 +88,16 @@ class Space:
         """Place, velocity and acceleration of the body's frame, and of a centre of mass elsewhere."""
         pose, center = moving.pose, moving.weight.center
         if not _zero(center):
-            self._add_place(f"{name}.cm", pose.r, "centre of mass")
-        self._add_place(name, minus(pose.r, turned(pose.R, center)))
+            self._add_place(f"{name}.cm", pose.r, "the centre of mass")
+        self._add_place(name, minus(pose.r, turned(pose.R, center)), "the frame's origin")
 
-    def _add_place(self, name: str, place: Vector, text: str = "") -> None:
+    def _add_place(self, name: str, place: Vector, what: str) -> None:
         rate = self.draft.motion.rate
         speeds = [rate(p) for p in place]
-        for prefix, nodes, unit in (("", place, "m"), ("v", speeds, "m/s"), ("a", map(rate, speeds), "m/s2")):
+        kinds = ("", "m", "of"), ("v", "m/s", "velocity of"), ("a", "m/s2", "acceleration of")
+        for (prefix, unit, word), nodes in zip(kinds, (place, speeds, map(rate, speeds)), strict=True):
             for k, node in zip("xyz", nodes, strict=True):
+                text = f"{word} {what}, ground axes"
                 self.draft.add(Signal(name=f"{name}.{prefix}{k}", unit=unit, node=node, text=text))
 
     def _turns(self, name: str, moving: _Moving) -> None:
@@ -216,13 +218,16 @@ class Space:
         the origin's arm adds; taken row by row, so that a row that only holds the origin has no torque at all.
         """
         moving = self.moving[end.body]
-        forces, torques = [], []
+        forces: list[Vector] = []
+        torques: list[Vector] = []
         for row, lam in rows:
             by_place = self._slopes(row, moving.place)
             by_turn = self._slopes(row, moving.turns)
-            about = minus(by_turn, _moment(end.s, turned(transposed(end.pose.R), by_place)))
-            forces.append([-lam * g for g in by_place])
-            torques.append([-lam * g for g in about])
+            about = by_turn
+            if not _zero(by_place):
+                about = minus(by_turn, _moment(end.s, turned(transposed(end.pose.R), by_place)))
+            forces.append(scaled(-lam, by_place))
+            torques.append(scaled(-lam, about))
         return self._sum(forces), self._sum(torques)
 
     def _slopes(self, row: Row, names: tuple[str, ...]) -> Vector:
@@ -234,13 +239,13 @@ class Space:
             x, y, z = (graph.diff(row.value, symbol) for symbol in motion.velocities(names))
         return x, y, z
 
-    def _sum(self, vectors: list[list[Node]]) -> Vector:
+    def _sum(self, vectors: list[Vector]) -> Vector:
         x, y, z = (self.draft.graph.sum(vector[k] for vector in vectors) for k in range(3))
         return x, y, z
 
 
-def _zero(center: Vector) -> bool:
-    return all(c is c.graph.zero for c in center)
+def _zero(vector: Vector) -> bool:
+    return all(c is c.graph.zero for c in vector)
 
 
 def _moment(s: Vector, f: Vector) -> Vector:

@@ -39,9 +39,11 @@ def command(model: str) -> None:
         click.echo(f"redundant: {redundancy}")
     if result.redundant:
         click.echo(NOT_UNIQUE)
+    for note in result.notes:
+        click.echo(f"note: {note}")
     if not result.passed:
         end(NEGATIVE, *result.findings)
-    click.echo("no findings")
+    click.echo("no further findings" if result.redundant or result.notes else "no findings")
 
 
 def _counts(description: Description, result: Check) -> Iterator[tuple[str, str]]:

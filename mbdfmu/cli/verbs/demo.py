@@ -51,7 +51,7 @@ def command(folder: Path) -> None:
 
 
 def _simulated(model: Model, folder: Path) -> Result:
-    result = model.simulate(record=list(model.description.outputs))
+    result = model.simulate(record=list(model.symbolic.description.outputs))
     path = folder / f"{MODEL}.csv"
     result.write(path)
     click.echo(f"1. simulated it and wrote {path}\n{summary(result)}")

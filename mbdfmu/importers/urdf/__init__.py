@@ -70,5 +70,7 @@ def _name(given: str, findings: Findings) -> str:
 
 def _note_base(root: str, on_ground: bool, findings: Findings) -> None:
     """Say what was chosen where the caller left the choice."""
-    chosen, other = ("fixed to the ground", "floating") if on_ground else ("free to move", "fixed")
-    findings.note(f"root link {chosen}, the choice '{other}' changes that", root)
+    if on_ground:
+        findings.note('root link fixed to the ground, base="floating" (--floating) changes that', root)
+    else:
+        findings.note('root link free to move, base="fixed" (--fixed-base) changes that', root)
