@@ -183,20 +183,13 @@ class _Lowering:
                 row += len(primitive.rows)
 
     def _kernel_row(self, constraint: Constraint, kernel: Kernel | None, row: int) -> bool:
-        if (
-            not self.kernels
-            or kernel is None
-            or constraint.ends is None
-            or not all(_only(c, _P) for c in kernel.constants)
-        ):
+        if not self.kernels or kernel is None or constraint.ends is None:
+            return False
+        if not all(_only(c, _P) for c in kernel.constants):
             return False
         i, j = (self.body[end] for end in constraint.ends)
-        self.tables[kernel.table] += [
-            i,
-            j,
-            row,
-            self.constants.block(kernel.constants, f"a dimension of {constraint.label}"),
-        ]
+        at = self.constants.block(kernel.constants, f"a dimension of {constraint.label}")
+        self.tables[kernel.table] += [i, j, row, at]
         return True
 
     def _expression_row(self, constraint: Constraint, row: Row, index: int) -> None:
@@ -226,12 +219,8 @@ class _Lowering:
         if not self.kernels or kernel is None or not fixed or not all(_only(c, _P) for c in kernel.constants):
             return False
         i, j = (self.body[frame.body] for frame in force.ends)
-        self.tables[kernel.table] += [
-            i,
-            j,
-            0,
-            self.constants.block(kernel.constants, f"a value of force '{force.name}'"),
-        ]
+        at = self.constants.block(kernel.constants, f"a value of force '{force.name}'")
+        self.tables[kernel.table] += [i, j, 0, at]
         return True
 
     def _user_coordinates(self) -> None:

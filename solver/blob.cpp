@@ -1,6 +1,7 @@
 #include "blob.hpp"
 
 #include <array>
+#include <cstdio>
 #include <cstring>
 
 namespace mbd {
@@ -43,6 +44,12 @@ std::string printable(std::string text) {
 }
 
 }  // namespace
+
+std::string number(double x, int digits) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.*g", digits, x);
+    return text;
+}
 
 Blob::Blob(const unsigned char* data, std::size_t size) {
     if (size < header_size || std::memcmp(data, "MBDFMU\r\n", 8) != 0) damaged("not a compiled mbdfmu model");

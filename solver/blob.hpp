@@ -18,6 +18,9 @@ struct ModelError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// A number in a message.
+std::string number(double x, int digits = 3);
+
 class Blob {
 public:
     static constexpr std::uint32_t version = 2;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 namespace mbd {
 namespace {
@@ -197,7 +196,7 @@ double Driver::first_step(double remaining) const {
     const Instance& i = instance_;
     double rate = 0;
     for (int k = 0; k < i.system.nv; ++k) {
-        const double scale = i.system.rotational[k] ? 1 : i.length();
+        const double scale = i.unit(k);
         rate = std::max({rate, std::sqrt(std::fabs(i.state.a[k]) / scale), std::fabs(i.state.v[k]) / scale});
     }
     const double time_scale = rate > 0 ? 1 / rate : remaining;  // not shorter for a short first interval

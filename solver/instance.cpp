@@ -2,18 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 namespace mbd {
 namespace {
 constexpr double asked_alike = 1e-6;  // of the largest rate
 }  // namespace
-
-std::string number(double x, int digits) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.*g", digits, x);
-    return text;
-}
 
 Instance::Instance(const System& s)
     : system(s),
@@ -107,7 +100,7 @@ void Instance::solve(const Factor& factor, double* x) {
 void Instance::compute_constants() {
     system.constants(state.parameters.data(), constants.data(), parameter_registers_);
     row_scale_.resize(system.nc);
-    for (int k = 0; k < system.nc; ++k) row_scale_[k] = system.rotational[system.nv + k] ? 1.0 : 1 / length();
+    for (int k = 0; k < system.nc; ++k) row_scale_[k] = 1 / unit(system.nv + k);
 }
 
 void Instance::update() {
@@ -149,49 +142,39 @@ void Instance::restart() {
     state.v = v, state.a = a, state.lambda = independent_, state.xdot = xdot;
 }
 
-// The matrix [M G^T; G 0] at the state's positions, and the residual for the present a, lambda, xdot.
-void Instance::evaluate_index1(const double* vel) {
-    const Point p = point(state.t, state.q.data(), vel, a.data(), lambda.data(), state.x.data(), xdot.data());
-    system.residual_and_derivative(p, {1, 0, 0, 0}, work, rows_.data());
-}
+// The matrix [M G^T; G 0] at the state's positions, and the residual for the present v, a, lambda, xdot.
+void Instance::evaluate_index1() { system.residual_and_derivative(state_point(), {1, 0, 0, 0}, work, rows_.data()); }
 
 void Instance::factorise_index1() {
     if (!factorise(factor1_, order1_)) refuse_singular();
 }
 
-// Moves v by the smallest amount (in the mass metric) that takes the rows to zero.
-void Instance::project(const std::vector<double>& rows, std::vector<double>& to) {
+// Moves v by the smallest amount (in the mass metric) that takes its rows to zero.
+void Instance::project_velocities() {
     std::fill(unknowns_.begin(), unknowns_.end(), 0.0);
-    for (int k = 0; k < system.nc; ++k) unknowns_[system.nv + k] = -rows[k];
+    for (int k = 0; k < system.nc; ++k) unknowns_[system.nv + k] = -velocity_rows_[k];
     mask_rows(unknowns_.data());
     solve(factor1_, unknowns_.data());
-    for (int k = 0; k < system.nv; ++k) to[k] += unknowns_[k];
+    for (int k = 0; k < system.nv; ++k) v[k] += unknowns_[k];
 }
 
 Violation Instance::position_violation() {
     phi_.resize(system.nc);
     system.constraints(state_point(), work, phi_.data());
-    return worst_position(phi_.data());
+    return worst(phi_.data());
 }
 
 // [M G^T; G 0] [a; lambda] = [Q; gamma] with the states' rates; Newton where Q depends on a or lambda.
 void Instance::solve_accelerations() {
     const int nv = system.nv, nc = system.nc;
-    system.rates(point(state.t, state.q.data(), v.data(), a.data(), lambda.data(), state.x.data(), xdot.data()), work,
-                 velocity_rows_.data(), gamma_.data());
+    system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
     std::fill(a.begin(), a.end(), 0.0);
     if (system.linear_in_a_and_lambda()) std::fill(lambda.begin(), lambda.end(), 0.0);
     const int limit = system.linear_in_a_and_lambda() ? 1 : 20;
     for (int iteration = 0;; ++iteration) {
-        evaluate_index1(v.data());
+        evaluate_index1();
         for (int k = 0; k < nc; ++k) rows_[nv + k] = -gamma_[k];
-        const auto times_a = [&](int row, int col, double value) {
-            if (row >= nv && row < nv + nc && col < nv) rows_[row] += value * a[col];
-        };
-        for (std::size_t e = 0; e < work.singles.size(); ++e)
-            times_a(system.pattern.singles[e].row, system.pattern.singles[e].col, work.singles[e]);
-        for (std::size_t e = 0; e < work.pairs.size(); ++e)
-            times_a(system.pattern.pairs[e].row, system.pattern.pairs[e].col, work.pairs[e]);
+        for_each_gradient_entry([&](int row, int col, double value) { rows_[nv + row] += value * a[col]; });
         factorise_index1();
         for (std::size_t k = 0; k < rows_.size(); ++k) unknowns_[k] = -rows_[k];
         mask_rows(unknowns_.data());
@@ -239,10 +222,7 @@ void Instance::report() {
 void Instance::check_left_out() {
     const auto above = [&](int k) { return system.level[k - system.nv] > 0; };
     if (std::none_of(state.dropped.begin(), state.dropped.end(), above)) return;
-    double size = 1;
-    for (int k = 0; k < system.nv; ++k)
-        size = std::max({size, std::fabs(v[k]) / (system.rotational[k] ? 1 : length()),
-                         std::fabs(a[k]) / (system.rotational[k] ? 1 : length())});
+    const double size = fastest(fastest(1, v), a);
     system.residual(state_point(), work, rows_.data());
     for (int k : state.dropped)
         if (above(k) && !(std::fabs(rows_[k]) * row_scale_[k - system.nv] <= asked_alike * size))
@@ -251,14 +231,19 @@ void Instance::check_left_out() {
                              "; leave one of them out, or let them agree");
 }
 
+double Instance::fastest(double least, const std::vector<double>& rates) const {
+    for (int k = 0; k < system.nv; ++k) least = std::max(least, std::fabs(rates[k]) / unit(k));
+    return least;
+}
+
 void Instance::report_here() {
     v = state.v, a = state.a, lambda = state.lambda, xdot = state.xdot;
     if (system.nc > 0) {
         system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
         worst_velocity_violation = std::max(worst_velocity_violation, worst(velocity_rows_.data()).scaled);
-        evaluate_index1(v.data());
+        evaluate_index1();
         factorise_index1();
-        project(velocity_rows_, v);
+        project_velocities();
     }
     solve_accelerations();
 }

@@ -92,8 +92,10 @@ public:
     Point point(double t, const double* q, const double* v, const double* a, const double* lambda, const double* x,
                 const double* xdot);
     Point state_point();
-    Violation worst_position(const double* phi) const { return worst(phi); }
+    Violation worst(const double* rows) const;
     Violation position_violation();  // at the state
+    // what counts as much as a radian: 1, or the model's length
+    double unit(int unknown) const { return system.rotational[unknown] ? 1 : length(); }
     std::string label(int unknown) const { return system.labels[unknown]; }
 
     // Factorises the matrix of the derivative stream in `work`: by the elimination program or, where a pivot is lost,
@@ -115,7 +117,6 @@ private:
     PivotingSolver pivoting_solver_;
     Factor factor1_;
     Order order1_ = Order::eager;  // of index-1 solves: what is reported leaves no trace in State
-    bool starting_ = false;
     std::vector<double> parameter_registers_, phi_, unknowns_, rows_, velocity_rows_, gamma_, u_, monitor_;
     std::vector<int> masked_, masked_singles_, masked_pairs_;  // what belongs to the rows left out
     std::vector<Entry> dropped_gradients_;
@@ -124,16 +125,17 @@ private:
     std::vector<double> independent_;  // lambda with 0 in the rows left out: the scheme goes on with that
     std::vector<char> wanted_;         // start conditions that are not given up
     std::vector<double> row_scale_;    // 1/length for rows in m, 1 for rows in rad
-    Violation worst(const double* rows) const;
     void compute_constants();
 
     // ---- index 1 (instance.cpp)
-    void evaluate_index1(const double* v);
-    void project(const std::vector<double>& rows, std::vector<double>& to);
+    void evaluate_index1();
+    void project_velocities();
     void factorise_index1();
     void solve_accelerations();
     void report_here();
     void check_left_out();
+    // the largest of the coordinates' rates, each over its unit, and of `least`
+    double fastest(double least, const std::vector<double>& rates) const;
     [[noreturn]] void refuse_singular();
     // G at the last evaluate_index1(), unmasked: f(constraint, coordinate, value)
     template <class F>
@@ -172,8 +174,5 @@ private:
     void mask();
     void spread_reactions();
 };
-
-// A number in a message.
-std::string number(double x, int digits = 3);
 
 }  // namespace mbd

@@ -11,10 +11,12 @@ namespace {
 
 constexpr double dependent = 1e-6;  // of a row of size one: less is rounding of the numbers in a file
 // How far rows left out may be open, of the model's length: what they were at the choice tells exact from rounded.
-constexpr double least_misfit = 1e-11, least_limit = 1e-8, greatest_limit = 1e-5, growth = 1000;
-constexpr double nearly_dependent = 0.1;  // of a mechanism that could not get past its dead point
-constexpr double mentioned = 1e-6;        // coefficients below this are rounding
-constexpr double negligible = 1e-13;      // of the largest shift of a reaction
+constexpr double least_misfit = 1e-11, least_limit = 1e-8, greatest_limit = 1e-5;
+constexpr double margin = 4, growth = 1000;  // times that: before the choice is looked at again, and at most
+constexpr double widening = 10;              // where that comes out the same
+constexpr double nearly_dependent = 0.1;     // of a mechanism that could not get past its dead point
+constexpr double mentioned = 1e-6;           // coefficients below this are rounding
+constexpr double negligible = 1e-13;         // of the largest shift of a reaction
 
 }  // namespace
 
@@ -57,7 +59,7 @@ Eigen::SparseMatrix<double> Instance::unit_gradient(std::vector<double>& sizes) 
     std::vector<Eigen::Triplet<double>> entries;
     sizes.assign(system.nc, 0.0);
     for_each_gradient_entry([&](int row, int col, double value) {
-        const double scaled = value * (system.rotational[col] ? 1 : length());
+        const double scaled = value * unit(col);
         if (!std::isfinite(scaled)) return;
         entries.emplace_back(col, row, scaled);
         sizes[row] += scaled * scaled;
@@ -97,13 +99,12 @@ std::vector<Redundancy> Instance::repeated_rows(double threshold) const {
     return found;
 }
 
-// Leaves out the rows that repeat others at the state; true where the choice changed.
 bool Instance::choose_rows() {
     const auto before = state.dropped;
     state.dropped.clear();
     state.redundancies.clear();
     if (system.nc > 0) {
-        evaluate_index1(v.data());
+        evaluate_index1();
         if (has_loops() && !surely_independent()) state.redundancies = repeated_rows(dependent);
     }
     for (const auto& r : state.redundancies) state.dropped.push_back(system.nv + r.row);
@@ -111,7 +112,7 @@ bool Instance::choose_rows() {
     if (state.dropped == before) return false;
     state.misfit = 0;
     const double open = state.dropped.empty() ? 0 : position_violation().scaled;
-    state.misfit = std::max(4 * open, least_misfit);
+    state.misfit = std::max(margin * open, least_misfit);
     state.misfit_limit = std::clamp(growth * open, least_limit, greatest_limit);
     return true;
 }
@@ -127,7 +128,7 @@ bool Instance::choose_rows_ahead(double h) {
 
 bool Instance::allow_misfit(int row, double open) {
     if (row < 0 || !is_left_out(row) || !(open < state.misfit_limit)) return false;
-    state.misfit = std::min(10 * open, state.misfit_limit);
+    state.misfit = std::min(widening * open, state.misfit_limit);
     return true;
 }
 
@@ -140,7 +141,7 @@ std::string Instance::dead_point() { return nearly_repeated(nearly_dependent); }
 std::string Instance::nearly_repeated(double threshold) {
     if (system.nc == 0) return {};
     v = state.v;
-    evaluate_index1(v.data());
+    evaluate_index1();
     std::string names;
     for (const auto& r : repeated_rows(threshold))
         if (!is_left_out(r.row)) names += (names.empty() ? "" : ", ") + label(system.nv + r.row);

@@ -98,7 +98,6 @@ struct Instance::Demands {
 };
 
 void Instance::start(const StartOptions& options) {
-    starting_ = true;  // what is wrong now is the model's fault
     update();
     place_at_start();
     wanted_.assign(system.conditions.size(), 1);
@@ -115,7 +114,6 @@ void Instance::start(const StartOptions& options) {
     check_rates_left_out();
     solve_accelerations();
     state.a = a, state.lambda = independent_, state.xdot = xdot;
-    starting_ = false;
 }
 
 Instance::Demands Instance::demands(bool velocities) {
@@ -139,7 +137,7 @@ Instance::Demands Instance::demands(bool velocities) {
     for (int k = 0; k < nc; ++k)
         if (system.level[k] <= (velocities ? 1 : 0) && !is_left_out(k))
             place[k] = add(values[k], system.rotational[nv + k], label(nv + k));
-    evaluate_index1(state.v.data());
+    evaluate_index1();
     for_each_gradient_entry([&](int row, int col, double value) {
         if (place[row] >= 0) entries.emplace_back(place[row], col, value);
     });
@@ -186,7 +184,7 @@ Instance::Demands Instance::close_positions(const std::vector<char>& held) {
         double excess = 1;
         for (int k = 0; k < system.nv; ++k)
             excess =
-                std::max(excess, std::fabs(d[k]) / (system.rotational[k] ? longest_turn : longest_move * length()));
+                std::max(excess, std::fabs(d[k]) / (unit(k) * (system.rotational[k] ? longest_turn : longest_move)));
         const std::vector<double> before = state.q;
         for (int k = 0; k < system.nv; ++k) state.q[k] += d[k] / excess;
         system.settle(state.q.data());
@@ -310,9 +308,7 @@ bool Instance::close_velocities(const std::vector<char>& held, double speed) {
 void Instance::correct_velocities(const StartOptions& options) {
     const Demands given = demands(true);
     if (given.values.size() == 0) return;
-    double speed = 1;
-    for (int k = 0; k < system.nv; ++k)
-        speed = std::max(speed, std::fabs(state.v[k]) / (system.rotational[k] ? 1 : length()));
+    const double speed = fastest(1, state.v);
     const int worst = given.worst();
     if (!(given.largest() <= consistent * speed) && !options.correct && system.conditions.empty())
         throw ModelError("the start velocities do not fit the joints: " + given.labels[worst] + " opens with " +
@@ -333,8 +329,7 @@ void Instance::correct_velocities(const StartOptions& options) {
 // Two motions that drive the same may fit each other at the start and part from there.
 void Instance::check_rates_left_out() {
     if (state.dropped.empty()) return;
-    double size = 1;
-    for (int k = 0; k < system.nv; ++k) size = std::max(size, std::fabs(v[k]) / (system.rotational[k] ? 1 : length()));
+    const double size = fastest(1, v);
     system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
     for (int k : state.dropped)
         if (const int row = k - system.nv; !(std::fabs(velocity_rows_[row]) * row_scale_[row] <= fitting_rates * size))

@@ -89,16 +89,21 @@ void System::read_elements(const Blob& blob) {
     read(InPlane{}, in_plane_, spatial_);
 }
 
+Spaces System::spaces() const {
+    Spaces all{};
+    all[TIME] = 1, all[INPUT] = all[INPUT_RATE] = nu, all[PARAMETER] = np, all[CONSTANT] = n_constants;
+    all[Q] = nq(), all[V] = all[A] = nv, all[LAMBDA] = nc, all[X] = all[XDOT] = nx;
+    all[ROTATION] = 9 * spatial_, all[TURN] = turns;
+    return all;
+}
+
 void System::read_programs(const Blob& blob) {
     Spaces parameter_only{};
     parameter_only[PARAMETER] = np;
     parameters_ = Tape(blob, "param", parameter_only);
     if (parameters_.outputs() != n_constants) damaged("the parameter program does not fill the constants");
 
-    Spaces all{};
-    all[TIME] = 1, all[INPUT] = all[INPUT_RATE] = nu, all[PARAMETER] = np, all[CONSTANT] = n_constants;
-    all[Q] = nq(), all[V] = all[A] = nv, all[LAMBDA] = nc, all[X] = all[XDOT] = nx;
-    all[ROTATION] = 9 * spatial_, all[TURN] = turns;
+    Spaces all = spaces();
     residual_ = Tape(blob, "resid", all);
     derivative_ = Tape(blob, "deriv", all);
     constraints_ = Tape(blob, "phi", all);
@@ -189,10 +194,7 @@ void System::read_conditions(const Blob& blob) {
             damaged("a start condition refers to what is not there");
         condition_entries.push_back({entries[e], entries[e + 1]});
     }
-    Spaces all{};
-    all[TIME] = 1, all[INPUT] = all[INPUT_RATE] = nu, all[PARAMETER] = np, all[CONSTANT] = n_constants;
-    all[Q] = nq(), all[V] = all[A] = nv, all[ROTATION] = 9 * spatial_, all[TURN] = turns;
-    conditions_ = Tape(blob, "cond", all);
+    conditions_ = Tape(blob, "cond", spaces());
     if (conditions_.outputs() != static_cast<int>(conditions.size() + condition_entries.size()))
         damaged("the program of the start conditions has the wrong number of results");
 }
@@ -205,7 +207,7 @@ void System::build_pattern() {
     });
     for (auto& e : entries_) {
         pattern.singles.push_back({e.row, e.col});
-        if (e.row >= nv && e.row < nv + nc) e.line = level[e.row - nv];
+        if (e.row >= nv && e.row < nv + nc) e.level = level[e.row - nv];
     }
 
     for (int k = 0; k < 3 * bodies_ + 6 * spatial_; ++k) nodes.has_mass[nodes.of_unknown[k]] = 1;
@@ -220,7 +222,7 @@ void System::build_pattern() {
             nodes.has_mass[nodes.of_unknown[e.row]] = 1;
 }
 
-// ---------------------------------------------------------------- evaluation
+// ---------------------------------------------------------------- tables and constants
 
 template <class F>
 void System::each_table(F&& f) const {
@@ -257,26 +259,22 @@ void System::constants(const double* parameters, double* c, std::vector<double>&
 
 void System::check_masses(const double* c) const {
     const auto refuse = [&](int coordinate, const std::string& what) {
-        throw ModelError(labels[coordinate].substr(0, labels[coordinate].rfind('\'') + 1) + ": " + what);
+        throw ModelError(body_of(coordinate) + ": " + what);
     };
-    const auto number = [](double x) {
-        std::ostringstream text;
-        text << x;
-        return text.str();
-    };
+    const auto shown = [](double x) { return number(x, 6); };
     c += body_at_;
     for (int b = 0; b < bodies_; ++b, c += 2) {
-        if (!(c[0] > 0)) refuse(3 * b, "mass must be positive, found " + number(c[0]));
-        if (!(c[1] > 0)) refuse(3 * b, "inertia must be positive, found " + number(c[1]));
+        if (!(c[0] > 0)) refuse(3 * b, "mass must be positive, found " + shown(c[0]));
+        if (!(c[1] > 0)) refuse(3 * b, "inertia must be positive, found " + shown(c[1]));
     }
     for (int b = 0; b < spatial_; ++b, c += SpatialBody::constants) {
-        if (!(c[0] > 0)) refuse(6 * b, "mass must be positive, found " + number(c[0]));
+        if (!(c[0] > 0)) refuse(6 * b, "mass must be positive, found " + shown(c[0]));
         Eigen::Matrix3d J;
         J << c[1], c[4], c[5], c[4], c[2], c[6], c[5], c[6], c[3];
         const Eigen::Vector3d principal = Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d>(J).eigenvalues();
         if (!(principal[0] > 0))
-            refuse(6 * b, "inertia must be positive about every axis, found principal values " + number(principal[0]) +
-                              ", " + number(principal[1]) + ", " + number(principal[2]) +
+            refuse(6 * b, "inertia must be positive about every axis, found principal values " + shown(principal[0]) +
+                              ", " + shown(principal[1]) + ", " + shown(principal[2]) +
                               "; give rods a radius, or correct the products of inertia");
     }
 }
@@ -287,7 +285,7 @@ void System::check_orientations(const double* c) const {
         const double square = e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3];
         if (!(std::fabs(square - 1) < 1e-6))
             throw ModelError(
-                labels[6 * b].substr(0, labels[6 * b].rfind('\'') + 1) +
+                body_of(6 * b) +
                 ": the start orientation is no rotation for these numbers; its parts are zero or too large");
     }
 }
@@ -390,7 +388,7 @@ void System::evaluate(const Point& given, const Coefficients& z, Workspace& w, d
         kind_factors(z, factor);
         for (std::size_t k = 0; k < entries_.size(); ++k) {
             const Entry& entry = entries_[k];
-            e.single[k] = factor[entry.line][entry.kind] * tape.output(w.registers.data(), rows + static_cast<int>(k));
+            e.single[k] = factor[entry.level][entry.kind] * tape.output(w.registers.data(), rows + static_cast<int>(k));
         }
         for (const auto& [entry, body] : tangent_entries_) {
             const Vec d = to_body(&w.inverse_tangents[9 * body], load(e.single + entry));
@@ -403,10 +401,10 @@ void System::evaluate(const Point& given, const Coefficients& z, Workspace& w, d
 void System::kind_factors(const Coefficients& z, double (&factor)[4][KINDS]) {
     const double plain[KINDS] = {z.ca, z.cv, z.cq, z.cx, 1.0}, own[4] = {z.cq, z.cv, z.ca, 1.0};
     constexpr int natural[4] = {BY_Q, BY_V, BY_A, PLAIN};
-    for (int line = 0; line < 4; ++line)
+    for (int l = 0; l < 4; ++l)
         for (int kind = 0; kind < KINDS; ++kind) {
-            const double ratio = own[line] != 0 ? plain[kind] / own[line] : 0;
-            factor[line][kind] = kind == natural[line] || kind == PLAIN ? 1.0 : ratio;
+            const double ratio = own[l] != 0 ? plain[kind] / own[l] : 0;
+            factor[l][kind] = kind == natural[l] || kind == PLAIN ? 1.0 : ratio;
         }
 }
 

@@ -34,7 +34,7 @@ struct Coefficients {
 
 // Numbers that one thread needs to evaluate a System; sized once.
 struct Workspace {
-    std::vector<double> registers, cs, rotations, inverse_tangents, singles, pairs, factor, solve_work;
+    std::vector<double> registers, cs, rotations, inverse_tangents, singles, pairs, solve_work;
 };
 
 class System {
@@ -110,7 +110,7 @@ public:
 
 private:
     struct Entry {
-        int row, col, kind, line;  // line: the level of a constraint row, else 3
+        int row, col, kind, level;  // level: of a constraint row, else 3
     };
     enum Kind { BY_A, BY_V, BY_Q, BY_X, PLAIN, KINDS };
 
@@ -137,6 +137,10 @@ private:
     Point prepared(const Point& point, Workspace& w) const;
     static void kind_factors(const Coefficients& z, double (&factor)[4][KINDS]);
     void planar_bodies(const Point& point, bool derivatives, Evaluation& e) const;
+    std::string body_of(int coordinate) const {
+        return labels[coordinate].substr(0, labels[coordinate].rfind('\'') + 1);
+    }
+    Spaces spaces() const;
     void read_counts(const Blob& blob);
     void read_elements(const Blob& blob);
     void read_programs(const Blob& blob);

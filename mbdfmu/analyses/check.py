@@ -17,10 +17,10 @@ from mbdfmu.expressions import Node, evaluate
 from mbdfmu.signals import SymbolicModel
 from mbdfmu.units import differentiated
 
-# Of the model's length, or rad: what the solver closes by itself at the start (solver/instance.cpp, `consistent`).
+# Of the model's length, or rad: what the solver closes by itself at the start (solver/start.cpp, `consistent`).
 CLOSED = 1e-6
 # Of the largest independent row: below it a constraint row is a combination of the others.
-DEPENDENT = 1e-9
+DEPENDENT = 1e-6
 CURE = "correct it, or ask for assembly (assemble=True, --assemble)"
 
 

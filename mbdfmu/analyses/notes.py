@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from mbdfmu.analyses.compiled import Vector
+from mbdfmu.analyses.redundancy import Redundancy
 from mbdfmu.signals import SymbolicModel
 
 ROUNDING = 1e-6  # of the sum of the other two: what a flat body's inertia may be off by
@@ -61,3 +62,21 @@ def _turns(model: SymbolicModel, written: Vector, start: Vector) -> dict[str, fl
         chord = min(float(np.linalg.norm(b - a)), float(np.linalg.norm(b + a)))  # e and -e are one orientation
         turns[f"body '{body.name}'"] = 4 * math.asin(min(1.0, chord / 2))
     return turns
+
+
+def shared_reactions(found: Sequence[Redundancy], model: SymbolicModel) -> list[str]:
+    """What a reader of the reactions has to know where rows repeat others."""
+    if not found:
+        return []
+    rows = dict.fromkeys(row for r in found for row in (r.label, *r.repeats))
+    elements = list(dict.fromkeys(row.rpartition(" (")[0] for row in rows))
+    laws = {f"force '{f.name}'": f.load.spring + f.load.actuator for f in model.forces}
+    laws |= {f"coordinate '{name}'": force for name, force in model.generalized_forces.items()}
+    readers = [
+        name for name, law in laws.items() if any(s.value[0] == "lam" and s.value[1] in rows for s in law.support)
+    ]
+    return [
+        *(f"redundant: {r}" for r in found),
+        f"reactions of {', '.join(elements)} are not unique; the smallest possible are reported",
+        *(f"{name} depends on reactions that are not unique; so does the motion" for name in readers),
+    ]

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from mbdfmu.analyses.compiled import CompiledModel
 from mbdfmu.analyses.native import _solver, translated
-from mbdfmu.analyses.redundancy import Redundancy, notes, redundancies
+from mbdfmu.analyses.notes import shared_reactions
+from mbdfmu.analyses.redundancy import Redundancy, redundancies
 from mbdfmu.analyses.settings import Settings
 from mbdfmu.coordinates import ROTATIONS
 from mbdfmu.errors import ModelError, did_you_mean
@@ -80,7 +81,7 @@ class Simulation:
         given_up = [
             f"{label} was a guess and is given up: the joints do not admit it" for label in self._native.given_up
         ]
-        return given_up + notes(self.redundancies, self._model)
+        return given_up + shared_reactions(self.redundancies, self._model)
 
     def __getitem__(self, name: str) -> float:
         if name not in self._index:

@@ -68,9 +68,8 @@ class _Builder:
         self._channels: list[dict[str, Any]] = []
         self._samplers: list[dict[str, Any]] = []
         times = (motion.times - min(0.0, motion.times[0])).astype("<f4")  # glTF knows no times below zero
-        self.frames = np.flatnonzero(
-            np.concatenate([np.diff(times) > 0, [True]])
-        )  # must rise, also in single precision
+        rising = np.diff(times) > 0  # as they must, also in single precision
+        self.frames = np.flatnonzero(np.concatenate([rising, [True]]))
         self._times = self._accessor(times[self.frames], bounds=True)
 
     def document(self) -> dict[str, Any]:

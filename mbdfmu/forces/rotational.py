@@ -19,14 +19,10 @@ class Rotational(ForceElement, name="rotational"):
     stiffness: Annotated[NonNegative, In("N.m/rad")] = 0.0
     damping: Annotated[NonNegative, In("N.m.s/rad")] = 0.0
     free_angle: Annotated[Value, In("rad"), Mirrored("odd", dimensions=2)] = 0.0
-    torque: Annotated[Value, In("N.m"), Mirrored("odd", dimensions=2)] = (
-        0.0  # of the motor; positive turns j forward, i backward
-    )
-    axis: Annotated[Direction, In("1"), Mirrored("axial"), Only(3, "leave it out")] = (
-        0.0,
-        0.0,
-        1.0,
-    )  # that both frames share
+    # of the motor; positive turns j forward, i backward
+    torque: Annotated[Value, In("N.m"), Mirrored("odd", dimensions=2)] = 0.0
+    # that both frames share
+    axis: Annotated[Direction, In("1"), Mirrored("axial"), Only(3, "leave it out")] = (0.0, 0.0, 1.0)
 
     def measure(self, i: Any, j: Any, resolve: Resolve) -> Measure:
         if isinstance(i, Frame):

@@ -151,9 +151,7 @@ private:
     const Layout layout_ = make_layout();
     double& counter(State& st, Counter c) const { return st.memory[layout_.counters + c]; }
 
-    double floor_weight(const Instance& i, int k) const {
-        return o_.unit_weights != 0 || s_.rotational[k] ? 1.0 : i.length();
-    }
+    double floor_weight(const Instance& i, int k) const { return o_.unit_weights != 0 ? 1.0 : i.unit(k); }
 
     // ---- history and predictor ([Negrut05] 3.5): polynomial through the last points, of the degree that predicted
     // best
@@ -341,7 +339,7 @@ private:
         if (s_.nc == 0) return true;
         ++count.constraint_checks;
         s_.constraints(trial_, i.work, phi_.data());
-        const Violation worst = i.worst_position(phi_.data());
+        const Violation worst = i.worst(phi_.data());
         result.violation = worst.scaled;
         result.worst_row = worst.row;
         const double of_step = o_.stop_ratio * result.error * tolerance_;  // as in (T5.8)
