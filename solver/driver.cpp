@@ -265,7 +265,8 @@ void Driver::fail(const StepResult& result, double h) {
     if (result.worst_unknown >= 0) text += "; worst: " + i.label(result.worst_unknown);
     if (result.worst_row >= 0)
         text += "; joint most open: " + i.label(i.system.nv + result.worst_row) + ", " + shown(result.violation);
-    const std::string dead = instance_.dead_point();
+    // A step refused for its error alone could be solved: rows that are merely at a small angle do not end a motion.
+    const std::string dead = result.status == Status::done ? "" : instance_.dead_point();
     if (result.status == Status::constraint && result.worst_row >= 0 && instance_.is_left_out(result.worst_row))
         text += "; it repeats what others hold and no longer fits them: correct it, or leave it out";
     else if (!dead.empty())

@@ -226,9 +226,10 @@ void Instance::check_left_out() {
     system.residual(state_point(), work, rows_.data());
     for (int k : state.dropped)
         if (above(k) && !(std::fabs(rows_[k]) * row_scale_[k - system.nv] <= asked_alike * size))
-            throw StepFailed(label(k) + " at t = " + number(state.t) +
-                             " s asks for another rate than what it repeats, by " + number(rows_[k]) +
-                             "; leave one of them out, or let them agree");
+            throw StepFailed(
+                label(k) + " at t = " + number(state.t) +
+                " s repeats what others hold, at a dead point or all the time, but asks for another rate, by " +
+                number(rows_[k]) + "; drive the mechanism elsewhere, or leave one of them out");
 }
 
 double Instance::fastest(double least, const std::vector<double>& rates) const {

@@ -13,7 +13,7 @@ constexpr double consistent = 1e-6;
 constexpr double fitting_rates = 1e-5;  // of the largest rate: rows left out
 constexpr double closed = 1e-13;        // what the correction aims for
 constexpr double accepted = 1e-10;      // and what it must reach
-constexpr double least_damping = 1e-9, greatest_damping = 1e3;
+constexpr double least_damping = 1e-9, greatest_damping = 1e3, rounding = 1e-16;
 constexpr double longest_turn = 0.5, longest_move = 1.0;  // of one iteration: rad, model's lengths
 constexpr int most_iterations = 200;
 constexpr double nearly_repeating = 1e-3;  // of a row of size one
@@ -293,16 +293,19 @@ std::string Instance::required_hint() const {
 
 bool Instance::close_velocities(const std::vector<char>& held, double speed) {
     Demands now = demands(true);
-    const double first = now.largest();
+    const double limit = accepted * std::max(speed, now.largest());
     SmallestMotion motion(mass_matrix(), now.rows, held);
-    if (!motion.factorise(least_damping)) return false;
-    for (int pass = 0; pass < 3; ++pass) {  // the later ones take out what the damping left
-        const Vector d = motion.solve(now.values);
-        for (int k = 0; k < system.nv; ++k) state.v[k] += d[k];
-        v = state.v;
-        now = demands(true);
+    for (double damping = least_damping; damping > rounding; damping /= 100) {  // a weak one finds a long lever
+        if (!motion.factorise(damping)) return false;
+        for (int pass = 0; pass < 3; ++pass) {  // the later ones take out what the damping left
+            const Vector d = motion.solve(now.values);
+            for (int k = 0; k < system.nv; ++k) state.v[k] += d[k];
+            v = state.v;
+            now = demands(true);
+        }
+        if (now.largest() <= limit) return true;
     }
-    return now.largest() <= accepted * std::max(speed, first);
+    return false;
 }
 
 void Instance::correct_velocities(const StartOptions& options) {

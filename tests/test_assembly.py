@@ -7,7 +7,7 @@ import pytest
 
 import mbdfmu as mbd
 from mbdfmu.analyses import CompiledModel
-from mbdfmu.joints import Revolute, Spherical
+from mbdfmu.joints import Prismatic, Revolute, Spherical
 
 GROUND = {"body": "ground"}
 
@@ -105,6 +105,28 @@ def test_opposed_axes_are_refused_naming_the_joint() -> None:
     model.add("hinge", Revolute(i=GROUND, j={"body": "bar"}))
     with pytest.raises(mbd.ModelError, match=r"joint 'hinge': .*opposite directions at the start"):
         model.start(assemble=True)
+
+
+def test_velocities_are_found_over_a_long_lever() -> None:
+    """A scissor lift of ten stages, its foot driven from the start."""
+    stages, angle = 10, np.radians(20)
+    c, s = np.cos(angle), np.sin(angle)
+    model = mbd.Model("lift", gravity=(0, -9.81))
+    ends = {"left": {"body": "ground"}, "right": {"body": "slide"}}
+    model.add("slide", mbd.Body(mass=1, inertia=1, position=(2 * c, 0)))
+    model.add("rail", Prismatic(i=GROUND, j={"body": "slide"}))
+    for k in range(stages):
+        for side, sign in (("left", 1), ("right", -1)):
+            place = (c, (2 * k + 1) * s)
+            model.add(f"{side}{k}", mbd.Body(mass=1, inertia=1, position=place, angle=sign * angle))
+            low = {"body": f"{side}{k}", "at": (-sign, 0)}
+            model.add(f"low_{side}{k}", Revolute(i=ends[side], j=low))
+        model.add(f"pin{k}", Revolute(i={"body": f"left{k}"}, j={"body": f"right{k}"}))
+        ends = {"left": {"body": f"right{k}", "at": (-1, 0)}, "right": {"body": f"left{k}", "at": (1, 0)}}
+    model.add("drive", mbd.Motion(of="rail.displacement", value=f"{2 * c} - 0.6*time"))
+    simulation = model.start(assemble=True)
+    top = simulation[f"left{stages - 1}.vy"]  # of its middle, (2 stages - 1) sin(angle)
+    assert top == pytest.approx((2 * stages - 1) * 0.3 * c / s, rel=1e-9)
 
 
 def test_assembly_moves_as_little_as_it_can() -> None:

@@ -14,7 +14,12 @@ class Hht(Scheme, name="hht"):
 
     order: ClassVar[int] = 2
 
-    alpha: float = option(-0.3, "numerical damping, from -1/3 (most) to 0 (none)", low=-1 / 3, high=0.0)
+    alpha: float = option(
+        -0.3,
+        "numerical damping, from -1/3 (most) to 0 (none: reactions of closed mechanisms grow, use -0.05)",
+        low=-1 / 3,
+        high=0.0,
+    )
     form: str = option(
         "corrected",
         "equations of motion: corrected (second order) or as printed, eq. 11a",
