@@ -162,6 +162,21 @@ bool Driver::rows_chosen_anew(const StepResult& result, double h) {
     return true;
 }
 
+// A fixed step may end at a singular pose or right beside it, where no corrector converges: one and a half steps pass
+// it, half a step ends where two would have. The state is untouched where that fails too.
+bool Driver::singular_pose_passed(double h) {
+    const State before = instance_.state;
+    for (const double part : {1.5 * h, 0.5 * h}) {
+        StepResult result = scheme_->step(instance_, part, statistics);
+        if (result.status != Status::done || result.turn > 1) {
+            instance_.state = before;
+            return false;
+        }
+        accept(result, part);
+    }
+    return true;
+}
+
 // Equal steps not longer than the given one, the last of which ends exactly at t.
 void Driver::fixed_steps(double t, Poll poll, void* context, bool& stopped) {
     State& s = instance_.state;
@@ -176,6 +191,11 @@ void Driver::fixed_steps(double t, Poll poll, void* context, bool& stopped) {
         StepResult result = scheme_->step(instance_, h, statistics);
         if (result.status == Status::done && result.turn > 1) result.status = Status::turned;
         if (result.status != Status::done) {
+            if (result.status != Status::turned && k < count && singular_pose_passed(h)) {
+                s.t = begin + static_cast<double>(++k) * h;
+                if (k == count) s.t = t;
+                continue;
+            }
             if (result.status == Status::turned || !rows_chosen_anew(result, h)) fail(result, h);
             --k;
             continue;

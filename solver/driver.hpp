@@ -50,6 +50,7 @@ private:
     void accept(const StepResult& result, double h);
     bool crossed_without_step(double t);
     double accepted_factor(double error, bool after_rejection) const;
+    bool singular_pose_passed(double h);
     bool rows_chosen_anew(const StepResult& result, double h);
     [[noreturn]] void fail(const StepResult& result, double h);
 };

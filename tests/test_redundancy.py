@@ -105,3 +105,16 @@ def test_restored_run_goes_on_bit_by_bit_across_a_new_choice_of_rows() -> None:
     assert simulation.redundancies == found != []
     simulation.advance(0.5)
     assert np.array_equal(first, simulation.values())
+
+
+# IFToMM benchmark A02, end of the first bar after 10 s, integrated in quadruple precision; the level pose is passed often.
+FOUR_BARS = {2: (0.3284581115408154, 0.944518538178601), 40: (0.1805122266867284, 0.9835727405823116)}
+
+
+@pytest.mark.parametrize("step", [1e-3, 5e-4, 2.5e-4])
+@pytest.mark.parametrize("count", FOUR_BARS)
+def test_four_bars_pass_their_singular_pose_on_their_branch(count: int, step: float) -> None:
+    simulation = mbd.models.load("four_bar", N=count).start(step=step)
+    simulation.advance(10)
+    angle = simulation["crank0.phi"]
+    assert (np.cos(angle), np.sin(angle)) == pytest.approx(FOUR_BARS[count], abs=2e-4)
