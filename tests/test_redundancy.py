@@ -107,7 +107,7 @@ def test_restored_run_goes_on_bit_by_bit_across_a_new_choice_of_rows() -> None:
     assert np.array_equal(first, simulation.values())
 
 
-# IFToMM benchmark A02, end of the first bar after 10 s, integrated in quadruple precision; the level pose is passed often.
+# IFToMM benchmark A02: end of the first bar after 10 s, integrated in quadruple precision.
 FOUR_BARS = {2: (0.3284581115408154, 0.944518538178601), 40: (0.1805122266867284, 0.9835727405823116)}
 
 
