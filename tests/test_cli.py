@@ -576,8 +576,9 @@ def test_a_long_run_on_a_terminal_shows_progress_and_heeds_ctrl_c() -> None:
 
     ours, theirs = pty.openpty()
     process = started(
-        "simulate", "pendulum", "-t", "1e5", "--dt", "0.1", "-o", "out.h5", stderr=theirs, stdout=subprocess.PIPE
-    )
+        "simulate", "pendulum", "-t", "1e5", "--dt", "0.1", "-o", "out.h5", stderr=theirs, stdout=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a run in the background ignores it
+    )  # fmt: skip
     os.close(theirs)
     shown = b""
     while b" s [" not in shown:  # of the bar, after its first two seconds
