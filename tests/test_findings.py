@@ -114,7 +114,7 @@ def test_what_cannot_be_looked_at_is_not_guessed_at() -> None:
     assert line.startswith("unknown entry 'dimension'; did you mean 'dimensions'?")
 
 
-MODELS = Path(mbd.__file__).parents[1] / "models"
+MODELS = Path(__file__).parents[1] / "models"
 DAMAGE: tuple[object, ...] = (None, -1, "1+", "nobody.x", {}, [], "ground", [1, 2], {"type": "revolute"})
 
 
