@@ -595,7 +595,7 @@ class Browser:
         script = f'exec "$@" 3<&{from_test} 4>&{to_test}'  # where Chromium looks for it; dash knows no number above 9
         self._process = subprocess.Popen(
             ["bash", "-c", script, "bash", str(CHROMIUM), *options, "about:blank"],
-            env={k: v for k, v in os.environ.items() if k != "LD_PRELOAD"},  # a sanitizer of ours is none of the browser's
+            env={k: v for k, v in os.environ.items() if k != "LD_PRELOAD"},  # our sanitizer is none of the browser's
             pass_fds=(from_test, to_test), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         os.close(from_test)
