@@ -117,6 +117,9 @@ class Resolve(Protocol):
     def counted(self, key: str, measure: Measure) -> Measure:
         """The free coordinate `key` with its full turns counted; any other measure as it is."""
 
+    def locate(self, key: str, node: Node) -> None:
+        """Hit every change of the node's sign in time, as where a contact begins, and start anew there."""
+
     def unit(self, expression: str) -> str:
         """The unit of a signal; empty (and a finding) where it is not known."""
 

@@ -9,6 +9,7 @@ from mbdfmu.signals.builder import tabulate, unresolved
 from mbdfmu.signals.table import (
     Constraint,
     Coordinate,
+    Crossing,
     ForceTerm,
     Initial,
     RigidBody,
@@ -20,6 +21,7 @@ from mbdfmu.signals.table import (
 __all__ = [
     "Constraint",
     "Coordinate",
+    "Crossing",
     "ForceTerm",
     "Initial",
     "RigidBody",

@@ -81,6 +81,7 @@ class _Builder:
             coordinates=draft.coordinates, bodies=bodies, gravity=gravity, position_starts=positions,
             orientation_starts=orientations, velocity_starts=velocities, constraints=draft.constraints,
             forces=draft.forces, windings=draft.windings, sides=draft.sides, initials=draft.initials,
+            crossings=draft.crossings,
             generalized_forces={n: f for n, f in loads.items() if f is not self.graph.zero}, mass_matrix=matrix,
             length=length,
         )  # fmt: skip

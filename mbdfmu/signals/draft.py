@@ -10,7 +10,7 @@ from mbdfmu.description import Description
 from mbdfmu.expressions import Node, evaluate, floor, names, parse
 from mbdfmu.frames import Measure, Placed, Side
 from mbdfmu.resolution import PARAMETERS, Names
-from mbdfmu.signals.table import Constraint, Coordinate, ForceTerm, Initial, Signal, Winding
+from mbdfmu.signals.table import Constraint, Coordinate, Crossing, ForceTerm, Initial, Signal, Winding
 from mbdfmu.units import differentiated
 
 TURN = 2 * math.pi
@@ -34,6 +34,7 @@ class Draft:
         self.turning: dict[Node, Node] = {}  # angles between -pi and pi: the same with their turns
         self.sides: list[Side] = []
         self.initials: list[Initial] = []
+        self.crossings: list[Crossing] = []
 
     def add(self, signal: Signal) -> None:
         """A signal, under whose name expressions find its node."""
@@ -100,6 +101,9 @@ class Context:
             self.turning[key] = angle + TURN * floor((last - angle) / TURN + 0.5)
             self.draft.turning[angle] = self.turning[key]
         return Measure(value=self.draft.turning[angle], unit=measure.unit, text=measure.text)
+
+    def locate(self, key: str, node: Node) -> None:
+        self.draft.crossings.append(Crossing(name=f"{self.name}.{key}", node=node))
 
     def unit(self, expression: str) -> str:
         """Of the one signal in it; a mirrored or shifted sub-model adds a sign or a number."""

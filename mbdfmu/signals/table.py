@@ -87,6 +87,14 @@ class Initial:
     unit: str  # of the value
 
 
+@dataclass(frozen=True, kw_only=True)
+class Crossing:
+    """A node whose change of sign is located in time, and after which the motion starts anew: a contact that begins."""
+
+    name: str
+    node: Node
+
+
 @dataclass(kw_only=True)
 class SymbolicModel:
     """A description with all names resolved."""
@@ -106,6 +114,7 @@ class SymbolicModel:
     windings: list[Winding]
     sides: list[Side]
     initials: list[Initial]
+    crossings: list[Crossing]
     generalized_forces: dict[str, Node]  # on user-written coordinates
     mass_matrix: dict[tuple[str, str], Node]
     length: Node
