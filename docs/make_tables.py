@@ -196,10 +196,7 @@ def family_fields(family: type[Typed]) -> Iterator[Row]:
 
 def functions() -> Iterator[Row]:
     for f in FUNCTIONS.values():
-        call, colon, text = f.text.partition(": ")
-        if not (colon and call.startswith(f"{f.name}(")):
-            call, text = f"{f.name}({'x' if f.arity == 1 else 'a,b'})", f.text
-        yield f"`{call}`", _text(text)
+        yield f"`{f.call}`", _text(f.text)
 
 
 def options() -> Iterator[Row]:

@@ -102,11 +102,16 @@ def test_every_operation_has_an_exact_derivative(graph, row, seed):
     check_derivatives(graph.apply(row.code, *inner), arguments, values)
 
 
+def arguments_of(function):
+    """Letters for its arguments, for two more where it takes any number."""
+    return "abcdefgh"[: function.arity + 2 * function.variadic]
+
+
 @pytest.mark.parametrize("function", ex.FUNCTIONS.values(), ids=lambda f: f.name)
 @pytest.mark.parametrize("seed", range(5))
 def test_every_user_function_has_exact_first_and_second_derivatives(graph, function, seed):
     generator = random.Random(seed)
-    arguments = symbols(graph, "a b c d e")[: function.arity]
+    arguments = symbols(graph, " ".join(arguments_of(function)))
     values = {s: generator.uniform(0.1, 0.9) for s in arguments}
     node = function.builder(*arguments)
     check_derivatives(node, arguments, values)
@@ -115,7 +120,7 @@ def test_every_user_function_has_exact_first_and_second_derivatives(graph, funct
 
 @pytest.mark.parametrize("function", ex.FUNCTIONS.values(), ids=lambda f: f.name)
 def test_every_user_function_can_be_written(function):
-    names = "abcde"[: function.arity]
+    names = arguments_of(function)
     graph = ex.Graph()
     tree = ex.parse(f"{function.name}({', '.join(names)})")
     assert ex.build(tree, graph, lambda name: graph.symbol("q", name)) is function.builder(
@@ -175,6 +180,94 @@ def test_smooth_steps_end_exactly_and_without_slope(graph, name):
     assert [value(node, x=at) for at in (0.0, 1.0, 2.0, 3.0, 9.0)] == pytest.approx([-2, -2, 2, 6, 6], abs=1e-15)
     assert [value(slope, x=at) for at in (0.0, 9.0)] == [0.0, 0.0]
     assert [value(slope, x=at) for at in (1.0, 3.0)] == pytest.approx([0.0, 0.0], abs=1e-14)
+
+
+# Functions of ADAMS, by formulas written out --------------------------------------------------------------------------
+
+
+def cubic(x, x0, y0, x1, y1):
+    """STEP as its manual has it."""
+    if x <= x0:
+        return y0
+    return y1 if x >= x1 else y0 + (y1 - y0) * ((x - x0) / (x1 - x0)) ** 2 * (3 - 2 * (x - x0) / (x1 - x0))
+
+
+def stop(x, vx, x1, k, e, cmax, d):
+    return max(0.0, k * (x1 - x) ** e - cmax * vx * cubic(x, x1 - d, 1, x1, 0)) if x < x1 else 0.0
+
+
+def two_stops(x, vx, x1, x2, k, e, cmax, d):
+    if x > x2:
+        return min(0.0, -k * (x - x2) ** e - cmax * vx * cubic(x, x2, 0, x2 + d, 1))
+    return stop(x, vx, x1, k, e, cmax, d)
+
+
+def wave(x, a, x0, f0, x1, f1, dx):
+    """The frequency is integrated in small steps, by the trapezoidal rule exact for its straight pieces."""
+    knots = sorted({0.0, x, *(k for k in (x0, x1) if min(0.0, x) < k < max(0.0, x))})
+    frequency = [f0 + (f1 - f0) * min(max((k - x0) / (x1 - x0), 0.0), 1.0) for k in knots]
+    area = sum((b - a) * (f + g) / 2 for a, b, f, g in zip(knots, knots[1:], frequency, frequency[1:], strict=False))
+    s = min(max((x - x0) / dx, 0.0), 1.0)
+    return a * math.sin(2 * math.pi * (area if x > 0 else -area)) * (10 * s**3 - 15 * s**4 + 6 * s**5)
+
+
+def chebyshev(x, x0, *a):
+    return float(np.polynomial.chebyshev.chebval(x - x0, a))
+
+
+WRITTEN_OUT = {
+    "impact": (stop, (-30.0, 0.5, 1000.0, 1.5, 20.0, 0.1)),
+    "bistop": (two_stops, (-2.0, 0.5, 1.4, 1000.0, 0.7, 20.0, 0.1)),
+    "sweep": (wave, (2.0, 0.5, 1.0, 1.3, 3.0, 0.2)),
+    "shf": (lambda x, x0, a, w, p, b: b + a * math.sin(w * (x - x0) - p), (0.2, 3.0, 5.0, 0.4, -1.0)),
+    "poly": (lambda x, x0, *c: sum(f * (x - x0) ** n for n, f in enumerate(c)), (0.3, 1.0, -2.0, 0.5, 4.0)),
+    "cheby": (chebyshev, (0.3, 1.0, -2.0, 0.5, 4.0, 0.7)),
+    "forcos": (
+        lambda x, x0, w, *a: sum(f * math.cos(n * w * (x - x0)) for n, f in enumerate(a)), (-0.25, math.pi, 4, 1, 2, 3),
+    ),
+    "forsin": (
+        lambda x, x0, w, a0, *a: a0 + sum(f * math.sin(n * w * (x - x0)) for n, f in enumerate(a, start=1)),
+        (-0.25, math.pi, 4, 1, 2, 3),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITTEN_OUT)
+def test_functions_of_adams_have_the_values_of_their_formulas(graph, name):
+    independent, constants = WRITTEN_OUT[name]
+    (x,) = symbols(graph, "x")
+    node = ex.FUNCTIONS[name].builder(x, *map(graph.const, constants))
+    for at in [*np.linspace(-0.4, 2.4, 57), 0.4, 0.5, 0.7, 1.3, 1.4, 1.5]:
+        # sums of a few terms of size up to 100
+        assert value(node, x=at) == pytest.approx(independent(float(at), *constants), rel=1e-12, abs=1e-12)
+
+
+def test_a_stop_begins_without_jump_and_never_pulls(graph):
+    x, vx = symbols(graph, "x vx")
+    node = ex.FUNCTIONS["impact"].builder(x, vx, *map(graph.const, (0.5, 1000.0, 0.5, 20.0, 0.1)))
+    slope, damping = graph.diff(node, x), graph.diff(node, vx)
+    for at in (0.5, 0.6, 7.0):  # the power 1/2 has no slope at x1; nothing of it is left
+        assert [value(n, x=at, vx=-3.0) for n in (node, slope, damping)] == [0.0, 0.0, 0.0]
+    assert value(node, x=0.3, vx=1e9) == 0.0
+    assert value(damping, x=0.3, vx=-1.0) == -20.0  # beyond d the damping is full
+    assert value(damping, x=0.45, vx=-1.0) == pytest.approx(-10.0, rel=1e-14)
+
+
+def test_two_stops_are_one_mirrored(graph):
+    x, vx = symbols(graph, "x vx")
+    law = [graph.const(c) for c in (1000.0, 1.5, 20.0, 0.1)]
+    node = ex.FUNCTIONS["bistop"].builder(x, vx, graph.const(-1.0), graph.const(1.0), *law)
+    for at in (0.0, 1.0, 1.05, 1.3):
+        assert value(node, x=-at, vx=0.2) == -value(node, x=at, vx=-0.2)
+
+
+def test_a_quintic_step_has_no_curvature_at_its_ends(graph):
+    (x,) = symbols(graph, "x")
+    node = ex.FUNCTIONS["step5"].builder(x, 1.0, -2.0, 3.0, 6.0)
+    assert [value(node, x=at) for at in (0.0, 1.0, 2.0, 3.0, 9.0)] == pytest.approx([-2, -2, 2, 6, 6], abs=1e-14)
+    for _ in range(2):
+        node = graph.diff(node, x)
+        assert [value(node, x=at) for at in (0.0, 1.0, 3.0, 9.0)] == pytest.approx([0, 0, 0, 0], abs=1e-13)
 
 
 def test_the_branch_not_taken_does_no_harm(graph):
@@ -464,6 +557,9 @@ def test_evaluate_takes_arrays(graph):
         ("mod(5.5,2)", 1.5),
         ("log10(1000)", 3), ("abs(-2)", 2), ("sign(-2)", -1), ("floor(-1.5)", -2), ("atan2(-1, -1)", -3 * math.pi / 4),
         ("step(0.5, 0, 0, 1, 2)", 1), ("havsin(0.25, 0, 0, 1, 1)", 0.5 - 0.5 * math.cos(math.pi / 4)),
+        ("min(4, 2, 3, 5)", 2), ("max(4, 2, 7, 5)", 7), ("hypot(3, 4)", 5), ("hypot(2, 3, 6)", 7),
+        ("clamp(3, 1, 2)", 2), ("clamp(0, 1, 2)", 1), ("ceil(1.2)", 2), ("ceil(-1.2)", -1), ("ceil(2)", 2),
+        ("round(1.5)", 2), ("round(-1.5)", -1), ("round(1.4)", 1),
         (" \t\n1\r\n+ 2 ", 3),
     ],
 )
@@ -513,7 +609,12 @@ def test_resolve_may_be_a_mapping_of_nodes_and_numbers():
         ("crank.phi(2)", 0, "unknown function 'crank.phi'"),
         ("sin + 1", 0, "'sin' is a function; write sin(...)"),
         ("2*sin()", 2, "sin takes 1 argument(s), found 0"),
-        ("atan2(1)", 0, "atan2 takes 2 argument(s), found 1"),
+        ("atan2(1)", 0, "atan2 takes 2 argument(s), found 1: atan2(y,x), angle of the point"),
+        ("2 + max(a)", 4, "max takes at least 2 argument(s), found 1: max(a,b,...)"),
+        ("clamp(a, 1)", 0, "clamp takes 3 argument(s), found 2"),
+        ("impact(x, a, 1, k, 2, 3, 0)", 0, "a stop needs d above 0, found 0"),
+        ("bistop(x, a, 1, 0, k, 2, 3, 1)", 0, "bistop needs x1 not above x2, found 1 and 0"),
+        ("sweep(x, a, 1, 2, 0, 3, 1)", 0, "sweep needs x0 below x1, found 1 and 0"),
         ("a = 2", 2, "unexpected character '='; write '==' to compare"),
         ("a && b", 2, "write 'and'"),
         ("crank. phi", 5, "unexpected character '.'"),

@@ -1,8 +1,7 @@
 """Symbolic expressions: graph, exact derivatives, the language users write, tapes; must not know bodies or joints."""
 
+from mbdfmu.expressions.catalogue import FUNCTIONS, Function
 from mbdfmu.expressions.functions import (
-    FUNCTIONS,
-    Function,
     absolute,
     acos,
     asin,

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from mbdfmu.errors import ExpressionError, did_you_mean
 from mbdfmu.expressions import functions as fn
-from mbdfmu.expressions.functions import FUNCTIONS
+from mbdfmu.expressions.catalogue import FUNCTIONS
 from mbdfmu.expressions.graph import Graph, Node
 
 MAX_DEPTH = 200  # nested operands; keeps every walk over a tree within Python's call stack
@@ -234,8 +234,8 @@ class _Parser:
             self.take()
             args.append(self.expression(OR))
         self.expect(")", opening)
-        if len(args) != function.arity:
-            self.fail(f"{function.name} takes {function.arity} argument(s), found {len(args)}: {function.text}", token)
+        if misfit := function.misfit(len(args)):
+            self.fail(misfit, token)
         return Call(function.name, tuple(args), token.position)
 
     def derivative(self, token: _Token) -> Name:

@@ -13,7 +13,6 @@ from mbdfmu.cli.values import word
 
 if TYPE_CHECKING:
     from mbdfmu.description import Element
-    from mbdfmu.expressions import Function
 
 
 def _models() -> Iterator[str]:
@@ -72,16 +71,8 @@ def _shown(default: object) -> str:
 def _functions() -> Iterator[str]:
     from mbdfmu.expressions import FUNCTIONS
 
-    yield columns(_function(f) for f in FUNCTIONS.values())
+    yield columns((f.call, f.text) for f in FUNCTIONS.values())
     yield "  constants: pi, deg (30*deg is 30 degrees in rad)"
-
-
-def _function(f: Function) -> tuple[str, str]:
-    """How it is called, and what it is; the text of some begins with the call."""
-    call, colon, text = f.text.partition(": ")
-    if colon and call.startswith(f"{f.name}("):
-        return call, text
-    return f"{f.name}({'x' if f.arity == 1 else 'a,b'})", f.text
 
 
 KINDS: dict[str, Callable[[], Iterator[str]]] = {
