@@ -110,5 +110,5 @@ class Names:
 
 
 def _element(name: str) -> str:
-    """`crank` of `crank.phi` and of `der(crank,2)`."""
-    return re.split(r"[.,)]", name.removeprefix("der("), maxsplit=1)[0]
+    """`crank` of `crank.phi`, of `crank[1]` and of `der(crank,2)`."""
+    return re.split(r"[.,)[]", name.removeprefix("der("), maxsplit=1)[0]

@@ -581,6 +581,15 @@ def test_names_are_resolved_as_written():
     assert asked == [name for name, _ in found]
 
 
+def test_names_may_end_in_an_index():
+    text = "Z[1] + der(tank.level[12]) - der( Z[2] ,2)*(Z)"
+    found = ex.names(ex.parse(text))
+    assert [name for name, _ in found] == ["Z[1]", "der(tank.level[12])", "der(Z[2],2)", "Z"]
+    graph = ex.Graph()
+    known = {"Z[1]": graph.symbol("x", "Z[1]"), "Z1": 3}
+    assert ex.build(ex.parse("2*Z[1]"), graph, known.__getitem__) is 2 * known["Z[1]"]
+
+
 def test_resolve_may_be_a_mapping_of_nodes_and_numbers():
     graph = ex.Graph()
     (a,) = symbols(graph, "a")
@@ -619,6 +628,13 @@ def test_resolve_may_be_a_mapping_of_nodes_and_numbers():
         ("a && b", 2, "write 'and'"),
         ("crank. phi", 5, "unexpected character '.'"),
         ("a $ b", 2, "unexpected character '$'"),
+        ("a[0]", 1, "an index is a whole number from 1 on"),
+        ("a [1]", 2, "directly after a name"),
+        ("a[b]", 1, "unexpected character '['"),
+        ("a[1][2]", 4, "unexpected character '['"),
+        ("a[1].x", 4, "unexpected character '.'"),
+        ("2[1]", 1, "directly after a name: Z[1]"),
+        ("sin[1](2)", 0, "unknown function 'sin[1]'"),
         ("2 * \u03c6", 4, "unexpected character '\u03c6'"),
         ("1 < 2 < 3", 6, "comparisons cannot be chained"),
         ("2 * not a", 4, "put it in parentheses"),

@@ -4,7 +4,8 @@ Grammar, from loose to tight binding (chains of one line associate to the left, 
 
     or | and | not | < <= > >= == != (one only) | + - | * / | unary + - | ^ ** | number, name, der(name,n), f(a,b), (a)
 
-Names are dotted identifiers. `pi` and `deg` are numbers; every other name, `time` too, is the business of `resolve`.
+Names are dotted identifiers, with an index where they are components of arrays: `tank.level[2]`. `pi` and `deg` are
+numbers; every other name, `time` too, is the business of `resolve`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ LEVELS: dict[str, int] = {
 BETWEEN = frozenset(LEVELS) - {"+", "-"} | {")", ","}  # what cannot begin an operand
 HINTS: dict[str, str] = {
     "=": "write '==' to compare", "&": "write 'and'", "|": "write 'or'", "!": "write 'not'", "%": "write mod(a,b)",
-    "[": "write '('", "]": "write ')'", ";": "write ','", ":": "write '/' or if(c,a,b)",
+    "[": "an index is a whole number from 1 on, directly after a name: Z[1]", "]": "write ')'",
+    ";": "write ','", ":": "write '/' or if(c,a,b)",
 }
 
 
@@ -105,7 +107,7 @@ class _Token(NamedTuple):
 _SPACE = re.compile(r"[ \t\r\n]*")
 _TOKEN = re.compile(
     r"(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
-    r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*)"
+    r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*(?:\[[1-9][0-9]*\])?)"
     r"|(?P<op>\*\*|<=|>=|==|!=|[-+*/^()<>,])"
 )
 

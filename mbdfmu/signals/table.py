@@ -130,7 +130,9 @@ class SymbolicModel:
         return [s for s in self.signals.values() if s.causality == "parameter"]
 
     def matching(self, pattern: str) -> list[Signal]:
-        """Signals whose name fits a pattern such as `crank.*`."""
+        """Signals whose name fits a pattern such as `crank.*`; a full name, `r[1]` too, fits only itself."""
+        if pattern in self.signals:
+            return [self.signals[pattern]]
         return [s for s in self.signals.values() if fnmatch.fnmatchcase(s.name, pattern)]
 
     def signal(self, name: str) -> Signal:
