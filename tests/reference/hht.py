@@ -4,12 +4,16 @@ Read it beside the paper. Two forms of the equations of motion: "printed" is eq.
 that balances the forces, which makes the method second order where M depends on q (docs/theory.md, chapter 5).
 What the paper leaves open (marked "choice") is decided as in solver/schemes/hht.hpp and solver/driver.cpp, so that both
 make the same steps with the same iterations. `Decisions` tells how close a decision was, since rounding may turn one.
+
+Differential states X come in two ways: "alpha" gives them the recursion of the velocities (docs/theory.md, 5.5),
+"paper" is eq. 9a. V and F, one vector Y here, are extrapolated as the other unknowns and measured by nothing.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
@@ -17,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reference.planar import System, derivative
+from reference.planar import Instant, System, derivative, partial
 
 Vector = NDArray[np.float64]
 
@@ -39,6 +43,8 @@ class Options:
     form: str = "corrected"
     estimate: str = "paper"
     weights: str = "model"
+    states: str = "alpha"
+    rho: float = 0.55
     stop_ratio: float = c
     max_iterations: int = 10
     constraint_tolerance: float = 1e-10
@@ -69,28 +75,54 @@ class Point(NamedTuple):
     """A past point of the predictor's polynomial."""
 
     t: float
-    unknowns: Vector  # a and lam
+    unknowns: Vector
+
+
+class Unknowns(NamedTuple):
+    """In the order of eq. 12; Y is V and F."""
+
+    a: Vector
+    lam: Vector
+    Xdot: Vector
+    Y: Vector
 
 
 class Trial(NamedTuple):
     """What the corrector found for one step; `done` is False where it gave up."""
 
-    a: Vector
-    lam: Vector
+    z: Unknowns
     done: bool
+
+
+class Sizes(NamedTuple):
+    """Of one group of unknowns, as fractions of the tolerated local error: the last correction, and the whole step."""
+
+    correction: float
+    step: float
+
+
+@dataclass
+class Group:
+    """How the coordinates or the states converge within one step."""
+
+    size: float = 0.0  # of the last correction
+    converged: bool = False
 
 
 @dataclass
 class Iteration:
     """Where the corrector stands within one step."""
 
+    groups: list[Group]
     k: int = 0
-    size: float = 0.0  # of the last correction, as a fraction of the tolerated local error
     renewed_at: int = 0  # iteration in which the matrix was computed; 0 = it is an old one
-    converged: bool = False
     renew: bool = False
     diverged: bool = False
     open: float = 0.0  # constraint violation when last looked at
+
+    @property
+    def converged(self) -> bool:
+        return all(group.converged for group in self.groups)
 
 
 @dataclass
@@ -123,42 +155,59 @@ class Hht:
         self.constant = self.beta - 1 / (6 * (1 + alpha))  # eq. 25
         if self.options.estimate == "sharp":
             self.constant = 1 / 12 + alpha**2 / 4  # of a in steady motion, where a runs alpha h ahead of qdd
+        self.by_paper = self.options.states == "paper"
+        self.rho = self.options.rho
 
     def start(self, q: Vector, v: Vector) -> None:
-        """Consistent a and lam at t = 0; empty history."""
+        """Consistent unknowns at t = 0; empty history."""
         s = self.system
-        self.t, self.h, self.q, self.v = 0.0, 0.0, q, v
-        self.a, self.lam = s.accelerations(0.0, q, v)
-        self.qdd, self.last_h = self.a, 0.0
+        self.t, self.h, self.q, self.v, self.X = 0.0, 0.0, q, v, s.start_states()
+        at = s.consistent(0.0, q, v, self.X)
+        self.a, self.lam, self.Xdot, self.Y = at.a, at.lam, at.Xdot, at.Y
+        self.qdd, self.w, self.last_h = self.a, self.Xdot, 0.0
         self.balance = self.force_balance()
         unit_floor = (self.options.weights == "paper") | s.rotational
-        self.Y = np.maximum(np.where(unit_floor, 1.0, s.length), np.abs(q))  # after eq. 34; choice: the model's length
-        p = len(q)
-        self.psi = p * self.tolerance**2 / self.constant**2  # eq. 35a
+        floor = np.where(unit_floor, 1.0, s.length)  # choice: the model's length
+        self.Y_q = np.maximum(floor, np.abs(q))  # after eq. 34
+        self.Y_X = np.maximum(1.0, np.abs(self.X))
+        p, n_d = len(q), len(self.X)
+        self.psi_q = p * self.tolerance**2 / self.constant**2  # eq. 35a
+        self.psi_d = n_d * self.tolerance**2 / (self.rho - 1 / 2) ** 2  # eq. 36a
         self.history = [Point(0.0, self.unknowns)]  # newest first
         self.degree = 0
         self.matrix = Matrix()
         self.count: Counter[str] = Counter()
         self.decisions = Decisions()
 
-    def take_over(self, t: float, h: float, q: Vector, v: Vector, a: Vector, lam: Vector) -> None:
+    def take_over(self, t: float, h: float, q: Vector, v: Vector, a: Vector, lam: Vector, **states: Vector) -> None:
         """Continue from numbers that differ by rounding only, so that rounding cannot grow from step to step."""
         self.t, self.h, self.q, self.v, self.a, self.lam = t, h, q, v, a, lam
+        for name in ("X", "Xdot", "Y"):
+            setattr(self, name, states.get(name, getattr(self, name)))
         self.history[0] = Point(t, self.unknowns)
         self.balance = self.force_balance()
 
     @property
     def unknowns(self) -> Vector:
-        return np.concatenate([self.a, self.lam])
+        return np.concatenate([self.a, self.lam, self.Xdot, self.Y])
+
+    def parts(self, unknowns: Vector) -> Unknowns:
+        ends = np.cumsum([len(self.a), len(self.lam), len(self.Xdot)])
+        return Unknowns(*np.split(unknowns, ends))
 
     def force_balance(self) -> Vector:
         """(Phi_q^T lam - Q)_n of eq. 11a."""
         s = self.system
-        return s.rows(self.t, self.q).T @ self.lam - s.force(self.t, self.q, self.v)
+        at = Instant(self.t, self.q, self.v, 0 * self.a, self.lam, self.Xdot, self.X, self.Y)
+        return s.rows(self.t, self.q).T @ self.lam - s.load(at)
 
-    def norm(self, x: Vector) -> float:
+    def norm_q(self, x: Vector) -> float:
         """||x||_q, after eq. 35b."""
-        return float(np.sqrt(np.sum((x / self.Y) ** 2)))
+        return float(np.sqrt(np.sum((x / self.Y_q) ** 2)))
+
+    def norm_X(self, x: Vector) -> float:
+        """||x||_X, after eq. 36b."""
+        return float(np.sqrt(np.sum((x / self.Y_X) ** 2)))
 
     # ---------------------------------------------------------------- section 2: the discretised equations
 
@@ -169,13 +218,36 @@ class Hht:
         v = self.v + h * ((1 - self.gamma) * a_n + self.gamma * a)  # eq. 2b
         return q, v
 
+    def states(self, Xdot: Vector, h: float) -> Vector:
+        """X at t_{n+1}."""
+        if self.by_paper:
+            return self.X + h * self.Xdot + h * self.rho * (Xdot - self.Xdot)  # eq. 9a
+        return self.X + h * ((1 - self.gamma) * self.leading_w(h) + self.gamma * self.ahead(Xdot))  # T5.6
+
+    @property
+    def dX(self) -> float:
+        """dX_{n+1}/dXdot_{n+1} over h; eq. 9b."""
+        return self.rho if self.by_paper else self.gamma * (1 + self.alpha)
+
+    def ahead(self, Xdot: Vector) -> Vector:
+        """w_{n+1} of T5.6: Xdot runs alpha h ahead in it, as qdd does in a."""
+        return (1 + self.alpha) * Xdot - self.alpha * self.Xdot
+
+    def leading_w(self, h: float) -> Vector:
+        """w_n, as a_n in `leading`."""
+        return self.moved(self.Xdot, self.w, h)
+
     def leading(self, h: float) -> Vector:
         """a_n; in the corrected form it runs alpha times the last step ahead of qdd_n, and shall by alpha h (T5.9)."""
+        return self.moved(self.qdd, self.a, h)
+
+    def moved(self, present: Vector, ahead: Vector, h: float) -> Vector:
+        """What was ahead for the last step, for a step by h (T5.9)."""
         if self.options.form == "printed" or self.last_h == 0:
-            return self.a
+            return ahead
         if self.last_h <= CROWDED * h:
-            return self.qdd
-        return self.qdd + h / self.last_h * (self.a - self.qdd)
+            return present
+        return present + h / self.last_h * (ahead - present)
 
     def balanced(self, a: Vector) -> Vector:
         """What M is multiplied with in e1: a/(1 + alpha) as printed, qdd_{n+1} in the corrected form."""
@@ -183,28 +255,53 @@ class Hht:
             return a / (1 + self.alpha)
         return (a + self.alpha * self.qdd) / (1 + self.alpha)
 
-    def residual(self, a: Vector, lam: Vector, h: float) -> Vector:
-        """e1 and e2 of eq. 13."""
-        s, t = self.system, self.t + h
-        q, v = self.newmark(a, h)
-        e1 = s.mass(q) @ self.balanced(a) + s.rows(t, q).T @ lam - s.force(t, q, v)
+    def instant(self, z: Unknowns, h: float) -> Instant:
+        """Everything at t_{n+1}."""
+        q, v = self.newmark(z.a, h)
+        return Instant(self.t + h, q, v, self.balanced(z.a), z.lam, z.Xdot, self.states(z.Xdot, h), z.Y)
+
+    def residual(self, z: Unknowns, h: float) -> Vector:
+        """e1 to e5 of eq. 13; e4 and e5 are one."""
+        s, at = self.system, self.instant(z, h)
+        e1 = s.mass(at.q) @ at.a + s.rows(at.t, at.q).T @ at.lam - s.load(at)
         if self.options.form == "printed":
             e1 = e1 - self.alpha / (1 + self.alpha) * self.balance  # eq. 11a
-        e2 = s.constraints(t, q) / (self.beta * h**2)
-        return np.concatenate([e1, e2])
+        e2 = s.constraints(at.t, at.q) / (self.beta * h**2)
+        e3 = s.differential(at)
+        e4 = at.Y - s.definitions(at)
+        return np.concatenate([e1, e2, e3, e4])
 
-    def coefficients(self, a: Vector, lam: Vector, h: float) -> NDArray[np.float64]:
+    def coefficients(self, z: Unknowns, h: float) -> NDArray[np.float64]:
         """The matrix of eq. 12, with eq. 14 and the gamma h term that the paper leaves out."""
-        s, t = self.system, self.t + h
-        q, v = self.newmark(a, h)
-        qdd, G = self.balanced(a), s.rows(t, q)
-        Ma_q = derivative(lambda q: s.mass(q) @ qdd, q)
-        GTlam_q = derivative(lambda q: s.rows(t, q).T @ lam, q)
-        Q_q = derivative(lambda q: s.force(t, q, v), q)
-        Q_v = derivative(lambda v: s.force(t, q, v), v)
-        M_hat = s.mass(q) / (1 + self.alpha) + (Ma_q + GTlam_q - Q_q) * self.beta * h**2  # eq. 14
-        M_hat = M_hat - Q_v * self.gamma * h
-        return np.block([[M_hat, G.T], [G, np.zeros((len(G), len(G)))]])
+        s, at = self.system, self.instant(z, h)
+        G, m = s.rows(at.t, at.q), len(z.lam)
+        Ma_q = derivative(lambda q: s.mass(q) @ at.a, at.q)
+        GTlam_q = derivative(lambda q: s.rows(at.t, q).T @ at.lam, at.q)
+        M_hat = s.mass(at.q) / (1 + self.alpha) + (Ma_q + GTlam_q) * self.beta * h**2  # eq. 14, without Q
+        Q, d, f = (self.row_of(function, at, h) for function in (s.load, s.differential, s.definitions))
+        none = np.zeros((m, m)), np.zeros((m, len(z.Xdot))), np.zeros((m, len(z.Y)))
+        return np.block([
+            [M_hat - Q.a, G.T - Q.lam, -Q.Xdot, -Q.Y],
+            [G, *none],
+            [d.a, d.lam, d.Xdot, d.Y],
+            [-f.a, -f.lam, -f.Xdot, np.eye(len(z.Y)) - f.Y],
+        ])  # fmt: skip
+
+    def row_of(self, f: Callable[[Instant], Vector], at: Instant, h: float) -> Unknowns:
+        """The derivatives of f by the unknowns, as in the rows of eq. 12; a function of none has no rows."""
+        f_ = Instant(0, *(self.partial(f, at, name) for name in Instant._fields[1:]))
+        return Unknowns(
+            a=f_.a / (1 + self.alpha) + self.gamma * h * f_.v + self.beta * h**2 * f_.q,
+            lam=f_.lam,
+            Xdot=f_.Xdot + self.dX * h * f_.X,
+            Y=f_.Y,
+        )
+
+    def partial(self, f: Callable[[Instant], Vector], at: Instant, name: str) -> NDArray[np.float64]:
+        """Saves the time for what is zero anyway."""
+        if len(getattr(at, name)) > 0 and (self.system.coupled or name in ("q", "v")):
+            return partial(f, at, name)
+        return np.zeros((len(f(at)), len(getattr(at, name))))
 
     # ---------------------------------------------------------------- section 3.5: prediction
 
@@ -232,7 +329,7 @@ class Hht:
     def choose_degree(self) -> None:
         """Choice: the degree that would have predicted the accepted step best, one more where that is the highest."""
         p, tried = len(self.q), self.usable(self.t - self.history[0].t)
-        misses = [self.norm((self.unknowns - self.extrapolated(d, self.t))[:p]) for d in range(tried + 1)]
+        misses = [self.norm_q((self.unknowns - self.extrapolated(d, self.t))[:p]) for d in range(tried + 1)]
         best = int(np.argmin(misses))
         for degree, miss in enumerate(misses):
             if degree != best:
@@ -254,56 +351,72 @@ class Hht:
     def iterate(self, h: float) -> Trial:
         """Newton-like iteration on eq. 12."""
         predicted = self.extrapolated(min(self.degree, self.usable(h)), self.t + h)
-        p = len(self.q)
-        a, lam = predicted[:p], predicted[p:]
-        at = Iteration(renew=self.matrix_is_old(h))
+        z = self.parts(predicted)
+        at = Iteration(groups=[Group() for _ in self.sizes(z, z, h)], renew=self.matrix_is_old(h))
         while at.k < self.options.max_iterations:
             at.k += 1
             if at.renew:
                 at.renewed_at = at.k
-                self.renew_matrix(a, lam, h)
-            delta = np.linalg.solve(self.matrix.values, -self.residual(a, lam, h))  # eq. 12
+                self.renew_matrix(z, h)
+            delta = self.parts(np.linalg.solve(self.matrix.values, -self.residual(z, h)))  # eq. 12
             self.count["iterations"] += 1
-            a, lam = a + delta[:p], lam + delta[p:]
-            if not np.all(np.isfinite(delta)):
+            z = Unknowns(*(x + dx for x, dx in zip(z, delta, strict=True)))
+            if not all(np.all(np.isfinite(dx)) for dx in delta):
                 break
-            self.judge(at, self.norm(delta[:p]) * h**2 / math.sqrt(self.psi), math.sqrt(self.theta(a, h)))
+            self.judge(at, self.sizes(delta, z, h))
             if at.diverged:
                 break
-            if at.converged and self.closed(at, a, h):
+            if at.converged and self.closed(at, z.a, h):
                 self.note_iterations(at)
-                return Trial(a, lam, True)
-        return Trial(a, lam, False)
+                return Trial(z, True)
+        return Trial(z, False)
 
-    def judge(self, at: Iteration, size: float, error: float) -> None:
-        """Whether to stop (eq. 45), to renew the matrix or to give up.
+    def sizes(self, delta: Unknowns, z: Unknowns, h: float) -> list[Sizes]:
+        """Of the groups of unknowns whose convergence is tested: a and, if they are not measured with it, X."""
+        q = Sizes(self.norm_q(delta.a) * h**2 / math.sqrt(self.psi_q), math.sqrt(self.theta_q(z.a, h)))  # eq. 45
+        if len(z.Xdot) == 0:
+            return [q]
+        if self.by_paper:
+            d = Sizes(self.norm_X(delta.Xdot) * h / math.sqrt(self.psi_d), math.sqrt(self.theta_d(z.Xdot, h)))  # eq. 46
+            return [q, d]
+        moved = self.dX * h * self.norm_X(delta.Xdot) / (math.sqrt(len(z.Xdot)) * self.tolerance)
+        return [Sizes(max(q.correction, moved), q.step)]
 
-        `size` = ||Delta x|| h^2 / sqrt(psi), and `error` the same of x. Choice (T5.8): where the error is below the
-        tolerance c is relative to it, as before eq. 39, but never below rounding.
-        """
-        before, at.size, at.renew = at.size, size, False
-        rounding = np.finfo(float).eps / self.tolerance
-        allowed = max(self.options.stop_ratio * min(1.0, error), rounding)
+    def judge(self, at: Iteration, sizes: list[Sizes]) -> None:
+        """Whether to stop (eqs. 45 and 46, "simultaneously satisfied"), to renew the matrix or to give up."""
+        at.renew = False
         if at.converged:
             self.count["extra_iterations"] += 1  # only for the sake of the constraints
-        elif at.k == 1:
-            at.converged = self.decisions.at_most(size, allowed)  # choice: a tiny first correction ends the iteration
-        else:
-            xi = size / before  # eq. 43
-            left = xi / (1 - xi) * size if xi < 1 else math.inf
-            tests = [(size, rounding), (left, allowed)]  # eq. 45
-            if at.renewed_at > 0 and not self.decisions.at_most(xi, 0.5):
-                tests.append((size, 16000 * rounding))  # choice: noise, which no iteration makes smaller
-            at.converged = self.decisions.either(*tests)
-            if not at.converged:
-                self.judge_slow(at, xi)
+            return
+        for group, size in zip(at.groups, sizes, strict=True):
+            if not group.converged:
+                self.judge_group(at, group, size)
+
+    def judge_group(self, at: Iteration, group: Group, sizes: Sizes) -> None:
+        """Choice (T5.8): where the error is below the tolerance c is relative to it, as before eq. 39, but never below
+        rounding.
+        """
+        before, group.size, size = group.size, sizes.correction, sizes.correction
+        rounding = np.finfo(float).eps / self.tolerance
+        allowed = max(self.options.stop_ratio * min(1.0, sizes.step), rounding)
+        if at.k == 1:
+            group.converged = self.decisions.at_most(size, allowed)  # choice: a tiny first correction ends it
+            return
+        xi = size / before  # eq. 43
+        left = xi / (1 - xi) * size if xi < 1 else math.inf
+        tests = [(size, rounding), (left, allowed)]  # eqs. 45 and 46
+        if at.renewed_at > 0 and not self.decisions.at_most(xi, 0.5):
+            tests.append((size, 16000 * rounding))  # choice: noise, which no iteration makes smaller
+        group.converged = self.decisions.either(*tests)
+        if not group.converged:
+            self.judge_slow(at, xi)
 
     def judge_slow(self, at: Iteration, xi: float) -> None:
         """Choice: an old matrix that does not halve the error is renewed; a new one has two iterations to do better."""
         if at.renewed_at == 0:
-            at.renew = not self.decisions.at_most(xi, 0.5)
+            at.renew = at.renew or not self.decisions.at_most(xi, 0.5)
         elif at.k - at.renewed_at >= 2:
-            at.diverged = not self.decisions.at_most(xi, 1.0)
+            at.diverged = at.diverged or not self.decisions.at_most(xi, 1.0)
 
     def closed(self, at: Iteration, a: Vector, h: float) -> bool:
         """Choice: the constraints hold to a fraction of the model's length and of the step's error, or to rounding."""
@@ -314,7 +427,7 @@ class Hht:
         q, _ = self.newmark(a, h)
         scaled = np.abs(s.constraints(self.t + h, q)) / np.where(s.rotational_rows, 1.0, s.length)
         before, at.open = at.open, float(np.max(scaled))
-        of_step = o.stop_ratio * math.sqrt(self.theta(a, h)) * self.tolerance
+        of_step = o.stop_ratio * math.sqrt(self.theta_q(a, h)) * self.tolerance
         rounding = 64 * np.finfo(float).eps * max(1.0, float(np.max(np.abs(q))) / s.length)
         if self.decisions.either((at.open, min(o.constraint_tolerance, of_step)), (at.open, rounding)):
             return True
@@ -330,9 +443,9 @@ class Hht:
             return True
         return not (within(0.5 * m.h, h) and within(h, 2 * m.h)) or m.lost >= self.refactor_cost
 
-    def renew_matrix(self, a: Vector, lam: Vector, h: float) -> None:
+    def renew_matrix(self, z: Unknowns, h: float) -> None:
         self.count["jacobians"] += 1
-        self.matrix.values, self.matrix.h = self.coefficients(a, lam, h), h
+        self.matrix.values, self.matrix.h = self.coefficients(z, h), h
 
     def note_iterations(self, at: Iteration) -> None:
         if at.renewed_at > 0:
@@ -342,16 +455,38 @@ class Hht:
 
     # ---------------------------------------------------------------- sections 3.2, 3.3: accuracy and step size
 
-    def theta(self, a: Vector, h: float) -> float:
+    def theta_q(self, a: Vector, h: float) -> float:
         """Theta_q of eq. 37a, with x = a_{n+1} - a_n (eq. 17c)."""
-        return self.norm(a - self.leading(h)) ** 2 * h**4 / self.psi
+        return self.norm_q(a - self.leading(h)) ** 2 * h**4 / self.psi_q
+
+    def theta_d(self, Xdot: Vector, h: float) -> float:
+        """Theta_d of eq. 38a, with x_d = Xdot_{n+1} - Xdot_n (after eq. 28)."""
+        return self.norm_X(Xdot - self.Xdot) ** 2 * h**2 / self.psi_d
+
+    def theta_alpha(self, Xdot: Vector, h: float) -> float:
+        """(e^d/eps)^2 of the alpha recursion: eq. 34 with T5.5, which needs three points."""
+        if len(self.history) < 2:
+            return 0.0
+        (t, newest), (before, older) = ((p.t, self.parts(p.unknowns).Xdot) for p in self.history[:2])
+        second = ((Xdot - newest) / h - (newest - older) / (t - before)) / (self.t + h - before)
+        delta = (1 / 12 - self.alpha / 2 - self.alpha**2) * h**3 * 2 * second
+        return self.norm_X(delta) ** 2 / (len(Xdot) * self.tolerance**2)
+
+    def exponents(self, z: Unknowns, h: float) -> list[tuple[float, int]]:
+        """Each Theta with the root that belongs to it: eqs. 37b and 38b."""
+        thetas = [(self.theta_q(z.a, h), 6)]
+        if len(z.Xdot) > 0:
+            thetas.append((self.theta_d(z.Xdot, h), 4) if self.by_paper else (self.theta_alpha(z.Xdot, h), 6))
+        return thetas
 
     def accept(self, trial: Trial, h: float) -> None:
-        q, v = self.newmark(trial.a, h)
-        qdd = self.balanced(trial.a)
-        self.t, self.q, self.v, self.a, self.lam, self.qdd = self.t + h, q, v, trial.a, trial.lam, qdd
+        at = self.instant(trial.z, h)
+        self.w = trial.z.Xdot if self.by_paper else self.ahead(trial.z.Xdot)
+        self.t, self.q, self.v, self.X, self.qdd = at.t, at.q, at.v, at.X, at.a
+        self.a, self.lam, self.Xdot, self.Y = trial.z
         self.last_h = h
-        self.Y = np.maximum(self.Y, np.abs(q))
+        self.Y_q = np.maximum(self.Y_q, np.abs(self.q))
+        self.Y_X = np.maximum(self.Y_X, np.abs(self.X))
         self.choose_degree()
         self.history = [Point(self.t, self.unknowns), *self.history][: HIGHEST_DEGREE + 1]
         self.balance = self.force_balance()
@@ -383,19 +518,23 @@ class Hht:
         while True:
             h, last = self.fitted(t_end - self.t)
             trial = self.correct(h)
-            theta = self.theta(trial.a, h) if trial.done else math.inf
-            if trial.done and self.decisions.at_most(theta, 1.0):  # eq. 47c
+            thetas = self.exponents(trial.z, h) if trial.done else []
+            if trial.done and self.decisions.at_most(max(theta for theta, _ in thetas), 1.0):  # eqs. 47c and 48c
                 break
             self.count["rejected"] += 1
             self.count["failed"] += not trial.done
             rejected = True
-            self.h = h * (min(max(SAFETY * theta ** (-1 / 6), 0.2), 0.9) if trial.done else 0.25)  # eq. 37b, bounded
+            self.h = h * (min(max(self.proposed(thetas), 0.2), 0.9) if trial.done else 0.25)  # bounded
             if self.h < max(self.smallest_step, 4 * 2.2e-16 * self.t):
                 raise StepFailed(f"t = {self.t}, h = {self.h}")
         self.accept(trial, h)
         if last:
             self.t = t_end
-        self.choose_step(h, h * self.growth(theta, rejected), rejected)
+        self.choose_step(h, h * self.growth(thetas, rejected), rejected)
+
+    def proposed(self, thetas: list[tuple[float, int]]) -> float:
+        """h_new / h, the smaller of eqs. 37b and 38b; choice: errors below 1e-12 count as that."""
+        return min(SAFETY * max(theta, 1e-24 ** (root / 6)) ** (-1 / root) for theta, root in thetas)
 
     def choose_step(self, h: float, proposal: float, rejected: bool) -> None:
         """Choice: a step that was shortened much, only to hit t_end, leaves the free step size as it is."""
@@ -409,9 +548,9 @@ class Hht:
         steps = math.ceil(remaining / self.h * (1 - 1e-10))
         return (remaining, True) if steps <= 1 else (remaining / steps, False)
 
-    def growth(self, theta: float, rejected: bool) -> float:
-        """Eq. 37b; choice: no growth by less than a third (the matrix is kept) or after a rejection, five at most."""
-        factor = SAFETY * max(theta, 1e-24) ** (-1 / 6)
+    def growth(self, thetas: list[tuple[float, int]], rejected: bool) -> float:
+        """Choice: no growth by less than a third (the matrix is kept) or after a rejection, five at most."""
+        factor = self.proposed(thetas)
         grows = not self.decisions.at_most(factor, 1.0)
         if grows and (rejected or self.decisions.at_most(factor, 1.35)):
             return 1.0

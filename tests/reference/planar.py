@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy import cos, sin, sqrt
@@ -34,12 +35,31 @@ def slope(f: Callable[[complex], Array], t: float) -> NDArray[np.float64]:
     return np.asarray(np.imag(f(t + 1j * TINY)) / TINY)
 
 
+class Instant(NamedTuple):
+    """What the equations of motion may depend on; X, Xdot and Y, which holds V and F, are empty in most systems."""
+
+    t: complex
+    q: Array
+    v: Array
+    a: Array
+    lam: Array
+    Xdot: Array
+    X: Array
+    Y: Array
+
+
+def partial(f: Callable[[Instant], Array], at: Instant, name: str) -> NDArray[np.float64]:
+    """The derivative of f by one of the vectors it depends on."""
+    return derivative(lambda x: f(at._replace(**{name: x})), getattr(at, name))
+
+
 class System(ABC):
     """Equations of motion of one model, and what follows from them."""
 
     length: float  # length scale of the model, m
     rotational: NDArray[np.bool_]  # coordinates in rad
     rotational_rows: NDArray[np.bool_]  # constraints in rad
+    coupled = False  # whether there is more than q, v and lam in the equations
 
     @abstractmethod
     def mass(self, q: Array) -> Array:
@@ -56,6 +76,26 @@ class System(ABC):
     @abstractmethod
     def rows(self, t: complex, q: Array) -> Array:
         """G."""
+
+    def load(self, at: Instant) -> Array:
+        """Q where it depends on more than t, q and v ([Negrut05]: Pi F)."""
+        return self.force(at.t, at.q, at.v)
+
+    def differential(self, at: Instant) -> Array:
+        """d = 0 determines Xdot ([Negrut05] eq. 8a)."""
+        return np.zeros(0)
+
+    def definitions(self, at: Instant) -> Array:
+        """Y = f: the variables V and the forces F ([Negrut05] eqs. 8b and 8c)."""
+        return np.zeros(0)
+
+    def start_states(self) -> Array:
+        """X at t = 0."""
+        return np.zeros(0)
+
+    def first_guess(self) -> Array:
+        """Near Y at t = 0."""
+        return np.zeros(0)
 
     def residual(self, t: float, q: Array, v: Array, a: Array, lam: Array) -> Array:
         """[M a + G^T lam - Q; Phi]."""
@@ -77,6 +117,30 @@ class System(ABC):
         matrix = np.block([[M, G.T], [G, np.zeros((len(G), len(G)))]])
         x = np.linalg.solve(matrix, np.concatenate([self.force(t, q, v), self.gamma(t, q, v)]))
         return x[: len(q)], x[len(q) :]
+
+    def consistent(self, t: float, q: Array, v: Array, X: Array) -> Instant:
+        """The index-1 system solved jointly for a, lam, Xdot and Y, by Newton's iteration."""
+        if not self.coupled:
+            a, lam = self.accelerations(t, q, v)
+            return Instant(t, q, v, a, lam, X, X, X)
+        a, lam = np.zeros(len(q)), np.zeros(len(self.constraints(t, q)))
+        at = Instant(t, q, v, a, lam, np.zeros(len(X)), X, self.first_guess())
+        names = ("a", "lam", "Xdot", "Y")
+
+        def rows(at: Instant) -> Array:
+            balance = M @ at.a + G.T @ at.lam - self.load(at)
+            return np.concatenate([balance, G @ at.a - gamma, self.differential(at), at.Y - self.definitions(at)])
+
+        M, G, gamma = self.mass(q), self.rows(t, q), self.gamma(t, q, v)
+        places = np.cumsum([len(getattr(at, name)) for name in names])[:-1]
+        for _ in range(50):
+            matrix = np.hstack([partial(rows, at, name) for name in names if len(getattr(at, name))])
+            delta = np.linalg.solve(matrix, -rows(at))
+            parts = np.split(delta, places)
+            at = at._replace(**{name: getattr(at, name) + d for name, d in zip(names, parts, strict=True)})
+            if np.all(np.abs(delta) <= 1e-13 * (1 + np.max(np.abs(np.concatenate([getattr(at, n) for n in names]))))):
+                return at
+        raise ArithmeticError("the index-1 system was not solved in 50 iterations")
 
 
 # ---------------------------------------------------------------- bodies, joints, springs
@@ -174,7 +238,7 @@ class Planar(System):
     """A description of bodies, joints and linear springs, in numbers."""
 
     def __init__(self, description: Description) -> None:
-        self.d = description
+        self.description = description
         self.index = {GROUND: -1} | {name: k for k, name in enumerate(description.bodies)}
         bodies = description.bodies.values()
         self.masses = np.array([m for b in bodies for m in numbers((b.mass, b.mass, b.inertia))])
@@ -187,14 +251,14 @@ class Planar(System):
 
     def start(self) -> tuple[Array, Array]:
         """q and v as described."""
-        bodies = self.d.bodies.values()
+        bodies = self.description.bodies.values()
         return (
             np.array([x for b in bodies for x in numbers((*b.position, b.angle))]),
             np.array([x for b in bodies for x in numbers((*b.velocity, b.omega))]),
         )
 
     def frame(self, q: Array, end: Marker | str) -> Frame:
-        marker = self.d.marker(end)
+        marker = self.description.marker(end)
         body, at, turn = self.index[marker.body], numbers(marker.at), numbers(marker.angle)
         x, y, phi = part(q, body)
         arm = turned(phi, at)
@@ -205,7 +269,7 @@ class Planar(System):
 
     def force(self, t: complex, q: Array, v: Array) -> Array:
         total = self.weight + 0 * q * v  # complex where q or v is
-        for force in self.d.forces.values():
+        for force in self.description.forces.values():
             i, j = self.frame(q, force.i), self.frame(q, force.j)
             on = FORCES[force.type_name](i, j, part(v, i.body), part(v, j.body), force)
             for end, share in zip((i, j), on, strict=True):
