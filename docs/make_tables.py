@@ -29,6 +29,8 @@ from mbdfmu.description import (
     Motion,
     Orientation,
     Shape,
+    State,
+    Variable,
     schema,
 )
 from mbdfmu.description.description import Header
@@ -111,7 +113,9 @@ _PLAIN = {
 def _array(rule: Mapping[str, Any]) -> str:
     if "$ref" in rule["items"]:
         return f"list of {_kind(rule['items'])}s"
-    least, most = rule["minItems"], rule["maxItems"]
+    least, most = rule["minItems"], rule.get("maxItems")
+    if most is None:
+        return "list of values"
     if (least, most) == (2, 3):
         return "point"
     return f"{least} values" if least == most else f"{least} or {most} values"
@@ -274,9 +278,12 @@ def _made(element: Any) -> Element:
     """A sample: required fields are 1."""
     given: dict[str, Any] = {}
     if issubclass(element, Joint | Force) and not issubclass(element, Relation):
-        given = {"i": {"body": "ground"}, "j": {"body": "BODY"}}
+        ends = {"i": {"body": "ground"}, "j": {"body": "BODY"}}
+        given = {end: marker for end, marker in ends.items() if end in element.model_fields}
     elif element is Marker:
         given = {"body": "BODY"}
+    elif element in (State, Variable):
+        given = {"rate" if element is State else "value": "time"}
     elif element is Motion:
         given = {"of": "BODY.phi", "value": "time"}
     missing = (name for name, info in element.model_fields.items() if info.is_required() and name not in given)

@@ -17,6 +17,7 @@ Matrix = tuple[Vector, Vector, Vector]  # rows
 ROTATIONS = ("theta_x", "theta_y", "theta_z")
 QUATERNION = ("e0", "e1", "e2", "e3")
 _NEXT = {"v": "a", "u": "ud", "x": "xd"}  # the space that holds the time derivative
+_UNKNOWN = frozenset({"a", "lam", "xd", "y"})  # spaces without one
 
 
 class Coordinates:
@@ -70,7 +71,7 @@ class Coordinates:
         return self.graph.rate(node, moving)
 
     def rate(self, node: Node, *, accelerations: bool = True) -> Node:
-        """The time derivative of a node; `accelerations=False` leaves out what accelerations add."""
+        """The time derivative of a node; `accelerations=False` leaves out what index 1 solves for: those and dX/dt."""
         return self.graph.rate(node, {s: r for s in node.support if (r := self._rate(s, accelerations)) is not None})
 
     def _rate(self, symbol: Node, accelerations: bool) -> Node | None:
@@ -82,7 +83,9 @@ class Coordinates:
             return self._rates[symbol]
         if space == "t":
             return self.graph.one
-        if space not in _NEXT or (space == "v" and not accelerations):
+        if space in _UNKNOWN:
+            raise TypeError(f"{name!r} is an unknown of the equations, whose time derivative is not known")
+        if space not in _NEXT or (space in ("v", "x") and not accelerations):
             return None
         return self.graph.symbol(_NEXT[space], name)
 

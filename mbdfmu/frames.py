@@ -96,13 +96,41 @@ class Recipe:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Load:
-    """What a force element does: the generalised forces are (spring + actuator) d(measure)/dq (T4.0)."""
+class Effort:
+    """A force or torque along a rate: its power is effort rate, its generalised force effort d(rate)/dv (T4.0)."""
 
-    spring: Node  # N or N.m; positive acts towards a larger measure
-    actuator: Node
+    rate: Node  # m/s or rad/s, linear in velocities
+    effort: Node  # N or N.m
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """Efforts that belong together, with the kernel that computes the same where its constants and frames are fixed."""
+
+    efforts: tuple[Effort, ...]
+    kernel: Kernel | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What a force element does; the generalised force is the sum over all efforts."""
+
+    shares: tuple[Share, ...]
     energy: Node  # J, stored
-    kernel: Kernel | None = None  # computes the spring's part where its constants and both frames are fixed
+
+    @property
+    def efforts(self) -> tuple[Effort, ...]:
+        return tuple(effort for share in self.shares for effort in share.efforts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Law:
+    """A force along one measure: positive acts towards a larger measure."""
+
+    spring: Node  # N or N.m
+    actuator: Node
+    energy: Node  # J, stored in the spring
+    kernel: Kernel | None = None  # computes the spring's part
 
 
 class Resolve(Protocol):
@@ -122,6 +150,21 @@ class Resolve(Protocol):
 
     def unit(self, expression: str) -> str:
         """The unit of a signal; empty (and a finding) where it is not known."""
+
+    def force(self, key: str, value: Node, unit: str, text: str) -> Node:
+        """Makes a force or torque the signal `key` of the element; returns what to use in its place.
+
+        That is the value itself, or an unknown where other expressions need the force before it is known.
+        """
+
+    def show(self, key: str, value: Node, unit: str, text: str) -> None:
+        """Makes a value the signal `key` of the element."""
+
+    def state(self, key: str, start: Any, unit: str, text: str, nominal: float = 1.0) -> Node:
+        """A differential state `key` of the element; `define` says how it moves."""
+
+    def define(self, state: Node, rate: Node) -> None:
+        """The time derivative of a state of the element."""
 
 
 def distance(i: Placed, j: Placed) -> Measure:

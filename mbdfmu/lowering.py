@@ -24,17 +24,18 @@ from mbdfmu.expressions.opcodes import ADD, DIV, LOAD, MUL, NEG, SELECT, SUB
 from mbdfmu.frames import Kernel, Row
 from mbdfmu.signals import Constraint, ForceTerm, SymbolicModel, tabulate
 
-BLOB_VERSION = 2
+BLOB_VERSION = 3
 MAGIC = b"MBDFMU\r\n"
 
 # Shared with `Space` of solver/tape.hpp.
 SPACES = {
     "t": 0, "u": 1, "ud": 2, "p": 3, "q": 4, "v": 5, "a": 6, "lam": 7, "x": 8, "xd": 9, "c": 10, "r": 11, "turn": 12,
-    "computed": 13,
+    "y": 13, "computed": 14,
 }  # fmt: skip
 # Derivative kinds shared with `Kind` of solver/system.hpp.
 BY_A, BY_V, BY_Q, BY_X, PLAIN = range(5)
-_KIND = {"a": BY_A, "v": BY_V, "x": BY_X, "lam": PLAIN, "xd": PLAIN}
+_KIND = {"a": BY_A, "v": BY_V, "x": BY_X, "lam": PLAIN, "xd": PLAIN, "y": PLAIN}
+_SOLVED = frozenset({"a", "lam", "xd", "y"})  # the spaces of what index 1 solves for
 _LEVELS = ("position", "velocity", "acceleration")
 _OF_LEVEL = dict(zip(_LEVELS, ("q", "v", "a"), strict=True))  # whose derivatives give the row of G
 # Native element tables of solver/elements.hpp and solver/spatial.hpp.
@@ -54,9 +55,12 @@ class Lowered:
 
 
 @without_collection()
-def lower(description: Description, *, kernels: bool = True) -> Lowered:
-    """Compile a description; `kernels=False` uses expression programs only (for tests of the kernels)."""
-    return _Lowering(tabulate(description), kernels).lower()
+def lower(description: Description, *, kernels: bool = True, eliminate: bool = True) -> Lowered:
+    """Compile a description; `kernels=False` uses expression programs only (for tests of the kernels).
+
+    `eliminate=False` solves for every variable and force as [Negrut05] eq. 12 does, slowly (for comparison).
+    """
+    return _Lowering(tabulate(description, eliminate=eliminate), kernels).lower()
 
 
 class _Constants:
@@ -119,16 +123,21 @@ class _Lowering:
         self.q = {c.name: k for k, c in enumerate(model.coordinates)}
         self.rows = [(c, row) for c in model.constraints for p in c.primitives for row in p.rows]
         self.lam = {f"{c.label} ({row.direction})": k for k, (c, row) in enumerate(self.rows)}
+        self.x = {s.name: k for k, s in enumerate(model.states)}
+        self.y = {s.name: k for k, s in enumerate(model.unknowns)}
         self.p = {s.name: k for k, s in enumerate(model.parameters)}
         self.settable = frozenset(s.node for s in model.parameters)
         self.u = {name: k for k, name in enumerate(model.description.inputs)}
         places = {f"{b}.{e}": self.nv + 4 * n + k for n, b in enumerate(self.spatial) for k, e in enumerate(QUATERNION)}
         self.places: dict[str, dict[str, int]] = {  # of symbols by space
             "u": self.u, "ud": self.u, "p": self.p, "lam": self.lam, "q": self.q | places, "v": self.q, "a": self.q,
+            "x": self.x, "xd": self.x, "y": self.y,
             "r": {f"{b}.r{i}{j}": 9 * n + 3 * i + j
                   for n, b in enumerate(self.spatial) for i in range(3) for j in range(3)},
             "turn": {w.name: k for k, w in enumerate(model.windings)},
         }  # fmt: skip
+        states = self.nv + len(self.rows)
+        self.first = {"v": 0, "a": 0, "lam": self.nv, "x": states, "xd": states, "y": states + len(self.x)}  # columns
         self.force_rows: dict[int, list[Node]] = {}  # expression parts of M a + G^T lambda - Q
         self.phi_rows: dict[int, Node] = {}
 
@@ -144,11 +153,13 @@ class _Lowering:
         self._user_coordinates()
         sections = self._programs()
         planar = 0 if self.spatial else len(m.bodies)
-        counts = [self.nv, len(self.rows), 0, len(self.u), len(self.p), len(self.constants.nodes), planar]
-        counts += [len(self.spatial), *at, len(m.windings), len(m.sides), self._linear]
+        counts = [self.nv, len(self.rows), len(self.x), len(self.y), len(self.u), len(self.p)]
+        counts += [len(self.constants.nodes), planar, len(self.spatial), *at]
+        counts += [len(m.windings), len(m.sides), self._linear]
         sections |= {name: _ints(table) for name, table in self.tables.items()}
         sections["counts"] = _ints(counts)
         sections["params"] = _doubles(s.start for s in m.parameters)
+        sections["nominal"] = _doubles(s.nominal for s in m.states)
         sections |= self._names()
         return Lowered(
             blob=pack(sections), model=m, parameters=self.p, inputs=self.u, coordinates=self.q, signals=list(m.signals)
@@ -167,8 +178,14 @@ class _Lowering:
         turned = [f"start orientation of body '{b}'" for b in self.spatial for _ in QUATERNION]
         inputs = {f"start value of input '{n}'": self.graph.const(i.start) for n, i in m.description.inputs.items()}
         turns = {f"start value of '{w.name}'": w.start for w in m.windings}
-        starts = [*m.position_starts, *m.orientation_starts, *m.velocity_starts, *inputs.values(), *turns.values()]
-        start_at = self.constants.block(starts, *names, *turned, *names, *inputs, *turns)
+        states = {f"start value of {s.label}": s.start for s in m.states}
+        unknowns = {f"start value of {y.label}": y.start for y in m.unknowns}
+        parts = [states, inputs, turns, unknowns]
+        starts = [*m.position_starts, *m.orientation_starts, *m.velocity_starts]
+        start_at = self.constants.block(
+            [*starts, *(node for part in parts for node in part.values())],
+            *names, *turned, *names, *(name for part in parts for name in part),
+        )  # fmt: skip
         return body_at, gravity_at, start_at, self.constants.block([m.length], "the model's length")
 
     # ---- rows
@@ -208,15 +225,16 @@ class _Lowering:
 
     def _forces(self) -> None:
         for force in self.m.forces:
-            native = self._kernel_force(force)
-            generalized = force.load.actuator if native else force.load.spring + force.load.actuator
-            for name in self.motion.of(force.measure.value):
-                self._add_force(name, -generalized * self.motion.diff(force.measure.value, name))
+            for share in force.load.shares:
+                if not self._kernel_force(force, share.kernel):
+                    for effort in share.efforts:
+                        for v in self._symbols(effort.rate, "v"):
+                            self._add_force(v.value[1], -effort.effort * self.graph.diff(effort.rate, v))
 
-    def _kernel_force(self, force: ForceTerm) -> bool:
-        kernel = force.load.kernel
-        fixed = all(_only(n, _P) for frame in force.ends for n in frame.fixed)
-        if not self.kernels or kernel is None or not fixed or not all(_only(c, _P) for c in kernel.constants):
+    def _kernel_force(self, force: ForceTerm, kernel: Kernel | None) -> bool:
+        if not self.kernels or kernel is None or not all(_only(c, _P) for c in kernel.constants):
+            return False
+        if not all(_only(n, _P) for frame in force.ends for n in frame.fixed):
             return False
         i, j = (self.body[frame.body] for frame in force.ends)
         at = self.constants.block(kernel.constants, f"a value of force '{force.name}'")
@@ -251,9 +269,12 @@ class _Lowering:
         g = self.graph
         force = {row: g.sum(terms) for row, terms in sorted(self.force_rows.items())}
         phi = dict(sorted(self.phi_rows.items()))
-        values = {**force, **{self.nv + row: node for row, node in phi.items()}}
-        entries = list(self._entries(force, phi))
-        self._linear = all(_affine(node, frozenset({"a", "lam"})) for node in force.values())
+        first = self.nv + len(self.rows)
+        equations = [s.equation for s in self.m.states] + [y.equation for y in self.m.unknowns]
+        solved = dict(enumerate(equations, first))
+        values = {**force, **{self.nv + row: node for row, node in phi.items()}, **solved}
+        entries = [entry for row, node in values.items() for entry in self._derivatives(row, node)]
+        self._linear = all(_affine(node, _SOLVED) for node in (*force.values(), *solved.values()))
         levels = [_LEVELS.index(self.rows[row][1].level) for row in phi]
         rates = [self._rates(node, level) for node, level in zip(phi.values(), levels, strict=True)]
         positions = {row: node for (row, node), level in zip(phi.items(), levels, strict=True) if level == 0}
@@ -288,20 +309,13 @@ class _Lowering:
         speed = value if level == 1 else self.motion.rate(value, accelerations=False)
         return speed, -self.motion.rate(speed, accelerations=False)
 
-    def _entries(self, force: Mapping[int, Node], phi: Mapping[int, Node]) -> Iterable[tuple[int, int, int, Node]]:
-        """Derivatives of the expression rows by every unknown they hold: (row, column, kind, value)."""
-        for row, node in force.items():
-            yield from self._derivatives(row, node)
-        for row, node in phi.items():
-            yield from self._derivatives(self.nv + row, node)
-
     def _derivatives(self, row: int, node: Node) -> Iterable[tuple[int, int, int, Node]]:
+        """Derivatives of an expression row by every unknown that it holds: (row, column, kind, value)."""
         for name in self.motion.of(node):
             yield row, self.q[name], BY_Q, self.motion.diff(node, name)
         for s in self._with_whole_rotations(node):
             space, name = s.value
-            column = self.nv + self.lam[name] if space == "lam" else self.q[name]
-            yield row, column, _KIND[space], self.graph.diff(node, s)
+            yield row, self.first[space] + self.places[space][name], _KIND[space], self.graph.diff(node, s)
 
     def _with_whole_rotations(self, node: Node) -> list[Node]:
         """The unknowns in a node; of a body's three rotational rates all or none, in a row, as the solver wants it."""
@@ -371,12 +385,14 @@ class _Lowering:
     # ---- names and structure
 
     def _names(self) -> dict[str, bytes]:
-        labels = [c.label for c in self.m.coordinates] + list(self.lam)
-        groups = [c.node for c in self.m.coordinates] + [c.label for c, _ in self.rows]
+        solved = [s.label for s in self.m.states] + [y.label for y in self.m.unknowns]
+        labels = [*(c.label for c in self.m.coordinates), *self.lam, *solved]
+        groups = [*(c.node for c in self.m.coordinates), *(c.label for c, _ in self.rows), *solved]
         numbers: dict[str, int] = {}
         for group in groups:
             numbers.setdefault(group, len(numbers))
         rotational = [c.unit == "rad" for c in self.m.coordinates] + [row.unit == "rad" for _, row in self.rows]
+        rotational += [False] * len(solved)
         bodies = self.m.description.bodies
         held = [c.node in bodies and bodies[c.node].held for c in self.m.coordinates]
         kinds = [(i.level == "velocity", i.required, i.unit.startswith("rad")) for i in self.m.initials]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from mbdfmu.errors import ExpressionError, did_you_mean
 from mbdfmu.expressions import Graph, Node, Tree, build, names, parse
@@ -18,8 +19,8 @@ POSITION = TIME | {"q", "r", "turn"}  # coordinates, the rotation matrices they 
 PLACES = TIME | {"u"}  # of markers that forces act on
 SPEED = POSITION | {"u", "x"}  # of motions that prescribe a velocity
 ACCELERATION = SPEED | {"v"}
-ANY = ACCELERATION | {"ud", "a", "lam", "xd"}
-_WORDS = {"p": "parameters", "t": "time", "q": "positions", "v": "velocities", "u": "inputs"}
+ANY = ACCELERATION | {"ud", "a", "lam", "xd", "y"}
+_WORDS = {"p": "parameters", "t": "time", "q": "positions", "v": "velocities", "u": "inputs", "x": "states"}
 DEEPEST = 40  # definitions that wait for each other
 
 
@@ -30,26 +31,48 @@ class _AlreadyReported(ExpressionError):
         super().__init__(f"{name!r} is not defined", "", 0)
 
 
+class Written(NamedTuple):
+    """One expression of the user."""
+
+    path: str
+    text: str
+    node: Node
+
+
+class _Definition(NamedTuple):
+    """What defines some names at once; `loops`: one of them asked for meanwhile becomes an unknown."""
+
+    names: tuple[str, ...]
+    run: Callable[[], None]
+    loops: bool
+
+
 class Names:
     """The names of one model; those that begin with a `lost` element have been reported as that."""
 
     def __init__(self, lost: frozenset[str] = frozenset()) -> None:
         self.graph = Graph()
+        self.written: list[Written] = []
+        self.unknowns: set[str] = set()  # names that depend on themselves
         self.nodes: dict[str, Node] = {}
         self.problems: list[str] = []
         self.unresolved = 0  # values that stand as zero
         self._lost = lost
-        self._pending: dict[str, Callable[[], None]] = {}
-        self._defining: list[str] = []
+        self._pending: dict[str, _Definition] = {}
+        self._defining: list[_Definition] = []
         self._undefined: set[str] = set()
 
     def define(self, name: str, node: Node) -> None:
         """Give a name its meaning; the first one counts."""
         self.nodes.setdefault(name, node)
 
-    def postpone(self, name: str, definition: Callable[[], None]) -> None:
-        """Define a name when it is first asked for, so that one may use another in any order."""
-        self._pending[name] = definition
+    def postpone(self, names: str | tuple[str, ...], definition: Callable[[], None], *, loops: bool = False) -> None:
+        """Define names when the first of them is asked for, so that one may use another in any order.
+
+        Where `loops` allows it, what depends on itself becomes an unknown of the model.
+        """
+        names = (names,) if isinstance(names, str) else names
+        self._pending |= dict.fromkeys(names, _Definition(names, definition, loops))
 
     def settle(self) -> None:
         """Define whatever still waits."""
@@ -64,20 +87,36 @@ class Names:
             self._run(name)
         if name in self.nodes:
             return self.nodes[name]
-        if name in self._defining:
-            raise ExpressionError(f"{name!r} depends on itself: {' -> '.join([*self._defining, name])}")
+        if any(name in waiting.names for waiting in self._defining):
+            return self._looped(name)
         if name in self._undefined or _element(name) in self._lost:
             raise _AlreadyReported(name)
         raise ExpressionError(f"nothing is called {name!r}{did_you_mean(name, [*self.nodes, *self._pending])}")
 
+    def _looped(self, name: str) -> Node:
+        """A name that is asked for while it is being defined."""
+        begin = next(k for k, waiting in enumerate(self._defining) if name in waiting.names)
+        loop = self._defining[begin:]
+        if not all(waiting.loops for waiting in loop):
+            raise ExpressionError(f"{name!r} depends on itself: {' -> '.join([*(d.names[0] for d in loop), name])}")
+        self.unknowns.add(name)
+        return self.unknown(name)
+
+    def unknown(self, name: str) -> Node:
+        """The symbol of a name that is an unknown of the model."""
+        return self.graph.symbol("y", name)
+
     def _run(self, name: str) -> None:
-        definition, before = self._pending.pop(name), len(self.problems)
-        self._defining.append(name)
-        definition()
+        definition, before = self._pending[name], len(self.problems)
+        for one in definition.names:
+            del self._pending[one]
+        self._defining.append(definition)
+        definition.run()
         self._defining.pop()
         if len(self.problems) > before:
-            self._undefined.add(name)
-            self.nodes.pop(name, None)
+            self._undefined.update(definition.names)
+            for one in definition.names:
+                self.nodes.pop(one, None)
 
     def value(self, path: str, value: float | str, allowed: frozenset[str], cure: str = "") -> Node:
         """The node of a number or expression; zero (and a finding) where it cannot be resolved.
@@ -90,6 +129,7 @@ class Names:
             tree = parse(value)
             node = build(tree, self.graph, self.resolve)
             self._check_spaces(tree, allowed, cure)
+            self.written.append(Written(path, value, node))
             return node
         except ExpressionError as error:
             self.unresolved += 1
@@ -100,7 +140,8 @@ class Names:
 
     def _check_spaces(self, tree: Tree, allowed: frozenset[str], cure: str) -> None:
         for name, position in names(tree):
-            if any(symbol.value[0] not in allowed for symbol in self.nodes[name].support):
+            node = self.nodes.get(name, self.graph.zero)  # what depends on itself has none yet
+            if any(symbol.value[0] not in allowed for symbol in node.support):
                 words = ", ".join(word for key, word in _WORDS.items() if key in allowed)
                 raise ExpressionError(f"may depend on {words} only, found {name!r}{cure}", tree.text, position)
 

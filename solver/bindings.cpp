@@ -58,11 +58,11 @@ void check(const Input& given, int wanted, const char* name) {
 }
 
 Point point_at(Instance& i, double t, const Input& q, const Input& v, const Input& a, const Input& lambda,
-               const Input& x, const Input& xdot) {
+               const Input& x, const Input& xdot, const Input& y) {
     const System& s = i.system;
     check(q, s.nq(), "q"), check(v, s.nv, "v"), check(a, s.nv, "a"), check(lambda, s.nc, "lam");
-    check(x, s.nx, "x"), check(xdot, s.nx, "xdot");
-    return i.point(t, q.data(), v.data(), a.data(), lambda.data(), x.data(), xdot.data());
+    check(x, s.nx, "x"), check(xdot, s.nx, "xdot"), check(y, s.ny, "y");
+    return i.point(t, q.data(), v.data(), a.data(), lambda.data(), x.data(), xdot.data(), y.data());
 }
 
 nb::dict statistics(const Simulation& m) {
@@ -105,6 +105,7 @@ NB_MODULE(_solver, m) {
         .def_prop_ro("nq", &System::nq)
         .def_ro("nc", &System::nc)
         .def_ro("nx", &System::nx)
+        .def_ro("ny", &System::ny)
         .def_ro("nu", &System::nu)
         .def_ro("np", &System::np)
         .def_prop_ro("n", &System::n)
@@ -140,6 +141,10 @@ NB_MODULE(_solver, m) {
             "lam", [](const State& s) { return copy(s.lambda); }, owned)
         .def_prop_ro(
             "x", [](const State& s) { return copy(s.x); }, owned)
+        .def_prop_ro(
+            "xdot", [](const State& s) { return copy(s.xdot); }, owned)
+        .def_prop_ro(
+            "y", [](const State& s) { return copy(s.y); }, owned)
         .def("__copy__", [](const State& s) { return State(s); });
 
     nb::class_<Simulation>(m, "Simulation")
@@ -221,19 +226,19 @@ NB_MODULE(_solver, m) {
             "lam", [](const Simulation& s) { return copy(s.instance.lambda); }, owned, "reported multipliers, index 1")
         // ---- evaluation at any point, for schemes and analyses written in Python
         .def("residual",
-             [](Simulation& s, double t, Input q, Input v, Input a, Input lam, Input x, Input xdot) {
-                 const Point p = point_at(s.instance, t, q, v, a, lam, x, xdot);
+             [](Simulation& s, double t, Input q, Input v, Input a, Input lam, Input x, Input xdot, Input y) {
+                 const Point p = point_at(s.instance, t, q, v, a, lam, x, xdot, y);
                  std::vector<double> r(s.system_->n());
                  s.system_->residual(p, s.instance.work, r.data());
                  return own(std::move(r));
              })
         .def("derivative",
-             [](Simulation& s, double t, Input q, Input v, Input a, Input lam, Input x, Input xdot, double ca,
+             [](Simulation& s, double t, Input q, Input v, Input a, Input lam, Input x, Input xdot, Input y, double ca,
                 double cv, double cq, double cx) {
-                 const Point p = point_at(s.instance, t, q, v, a, lam, x, xdot);
+                 const Point p = point_at(s.instance, t, q, v, a, lam, x, xdot, y);
                  std::vector<double> r(s.system_->n());
                  Workspace& w = s.instance.work;
-                 s.system_->residual_and_derivative(p, {ca, cv, cq, cx}, w, r.data());
+                 s.system_->residual_and_derivative(p, {ca, cv, cq, cx, cv != 0 ? cx / cv : 0}, w, r.data());
                  std::vector<double> values(w.singles);
                  values.insert(values.end(), w.pairs.begin(), w.pairs.end());
                  values.insert(values.end(), w.pairs.begin(), w.pairs.end());
@@ -242,20 +247,22 @@ NB_MODULE(_solver, m) {
         .def("constraints",
              [](Simulation& s, double t, Input q) {
                  check(q, s.system_->nq(), "q");
-                 const std::vector<double> zero(std::max({s.system_->nv, s.system_->nc, s.system_->nx, 1}));
+                 const std::vector<double> zero(
+                     std::max({s.system_->nv, s.system_->nc, s.system_->nx, s.system_->ny, 1}));
                  const double* z = zero.data();
                  std::vector<double> phi(s.system_->nc);
-                 s.system_->constraints(s.instance.point(t, q.data(), z, z, z, z, z), s.instance.work, phi.data());
+                 s.system_->constraints(s.instance.point(t, q.data(), z, z, z, z, z, z), s.instance.work, phi.data());
                  return own(std::move(phi));
              })
         .def("rates",
              [](Simulation& s, double t, Input q, Input v) {
                  check(q, s.system_->nq(), "q"), check(v, s.system_->nv, "v");
-                 const std::vector<double> zero(std::max({s.system_->nv, s.system_->nc, s.system_->nx, 1}));
+                 const std::vector<double> zero(
+                     std::max({s.system_->nv, s.system_->nc, s.system_->nx, s.system_->ny, 1}));
                  const double* z = zero.data();
                  std::vector<double> velocity(s.system_->nc), gamma(s.system_->nc);
-                 s.system_->rates(s.instance.point(t, q.data(), v.data(), z, z, z, z), s.instance.work, velocity.data(),
-                                  gamma.data());
+                 s.system_->rates(s.instance.point(t, q.data(), v.data(), z, z, z, z, z), s.instance.work,
+                                  velocity.data(), gamma.data());
                  return nb::make_tuple(own(std::move(velocity)), own(std::move(gamma)));
              })
         // seconds for one factorisation and one solve at the state: the elimination program, then Eigen SparseLU
@@ -270,7 +277,8 @@ NB_MODULE(_solver, m) {
             Instance& i = s.instance;
             std::vector<double> r(i.system.n()), x(rhs.data(), rhs.data() + rhs.shape(0));
             if (static_cast<int>(x.size()) != i.system.n()) throw ModelError("the right side has the wrong length");
-            i.system.residual_and_derivative(i.state_point(), {ca, cv, cq, cx}, i.work, r.data());
+            i.system.residual_and_derivative(i.state_point(), {ca, cv, cq, cx, cv != 0 ? cx / cv : 0}, i.work,
+                                             r.data());
             Factor factor;
             Order order = i.system.preferred_order();
             if (!i.factorise(factor, order)) throw StepFailed("the matrix is singular");

@@ -16,6 +16,7 @@ Instance::Instance(const System& s)
       a(s.nv),
       lambda(s.nc),
       xdot(s.nx),
+      y(s.ny),
       unknowns_(s.n()),
       rows_(s.n()),
       velocity_rows_(s.nc),
@@ -40,16 +41,16 @@ const double* Instance::inputs_at(double t) {
 }
 
 Point Instance::point(double t, const double* q, const double* vel, const double* acc, const double* lam,
-                      const double* x, const double* xd) {
+                      const double* x, const double* xd, const double* algebraic) {
     time_ = t;
     Point p;
-    p.at = {&time_, inputs_at(t),     state.udot.data(), state.parameters.data(), q,      vel, acc, lam, x,
-            xd,     constants.data(), nullptr,           state.turns.data(),      nullptr};
+    p.at = {&time_, inputs_at(t),     state.udot.data(), state.parameters.data(), q,         vel,    acc, lam, x,
+            xd,     constants.data(), nullptr,           state.turns.data(),      algebraic, nullptr};
     return p;
 }
 
 Point Instance::state_point() {
-    return point(state.t, state.q.data(), v.data(), a.data(), lambda.data(), state.x.data(), xdot.data());
+    return point(state.t, state.q.data(), v.data(), a.data(), lambda.data(), state.x.data(), xdot.data(), y.data());
 }
 
 Violation Instance::worst(const double* rows) const {
@@ -122,6 +123,7 @@ void Instance::place_at_start() {
     take(state.x, system.nx);
     take(state.u, system.nu);
     take(state.turns, system.turns);
+    take(state.y, system.ny);
     state.udot.assign(system.nu, 0.0);
     state.a.assign(system.nv, 0.0);
     state.lambda.assign(system.nc, 0.0);
@@ -134,16 +136,18 @@ void Instance::place_at_start() {
     state.misfit = 0;
     state.order = order1_ = system.preferred_order();
     state.model = system.identity;
-    a = state.a, lambda = state.lambda, xdot = state.xdot, v = state.v;
+    a = state.a, lambda = state.lambda, xdot = state.xdot, y = state.y, v = state.v;
 }
 
 void Instance::restart() {
     report();
-    state.v = v, state.a = a, state.lambda = independent_, state.xdot = xdot;
+    state.v = v, state.a = a, state.lambda = independent_, state.xdot = xdot, state.y = y;
 }
 
 // The matrix [M G^T; G 0] at the state's positions, and the residual for the present v, a, lambda, xdot.
-void Instance::evaluate_index1() { system.residual_and_derivative(state_point(), {1, 0, 0, 0}, work, rows_.data()); }
+void Instance::evaluate_index1(double xv) {
+    system.residual_and_derivative(state_point(), {1, 0, 0, 0, xv}, work, rows_.data());
+}
 
 void Instance::factorise_index1() {
     if (!factorise(factor1_, order1_)) refuse_singular();
@@ -164,41 +168,48 @@ Violation Instance::position_violation() {
     return worst(phi_.data());
 }
 
-// [M G^T; G 0] [a; lambda] = [Q; gamma] with the states' rates; Newton where Q depends on a or lambda.
+// Adds a change of what index 1 solves for; notes its size and that of the result.
+void Instance::add_solved(std::vector<double>& to, const double* change, int first, double& largest, double& size) {
+    for (std::size_t k = 0; k < to.size(); ++k) {
+        to[k] += change[k];
+        largest = std::max(largest, std::fabs(change[k])), size = std::max(size, std::fabs(to[k]));
+        if (!std::isfinite(to[k]))
+            throw StepFailed("accelerations at t = " + number(state.t) +
+                             " s are not finite; check the forces that act on " + label(first + static_cast<int>(k)));
+    }
+}
+
+// [M G^T; G 0] [a; lambda] = [Q; gamma], d(Xdot, ..) = 0 and the equations of Y, solved jointly (T5.11); by Newton's
+// iteration where they are not linear.
 void Instance::solve_accelerations() {
-    const int nv = system.nv, nc = system.nc;
+    const int nv = system.nv, nc = system.nc, nx = system.nx;
     system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
     std::fill(a.begin(), a.end(), 0.0);
-    if (system.linear_in_a_and_lambda()) std::fill(lambda.begin(), lambda.end(), 0.0);
-    const int limit = system.linear_in_a_and_lambda() ? 1 : 20;
+    if (system.linear()) std::fill(lambda.begin(), lambda.end(), 0.0);
+    const int limit = system.linear() ? 1 : 50;
     for (int iteration = 0;; ++iteration) {
-        evaluate_index1();
+        evaluate_index1(1);
         for (int k = 0; k < nc; ++k) rows_[nv + k] = -gamma_[k];
         for_each_gradient_entry([&](int row, int col, double value) { rows_[nv + row] += value * a[col]; });
+        for_each_entry_by_state([&](int row, int col, double value) { rows_[nv + row] += value * xdot[col]; });
         factorise_index1();
         for (std::size_t k = 0; k < rows_.size(); ++k) unknowns_[k] = -rows_[k];
         mask_rows(unknowns_.data());
         solve(factor1_, unknowns_.data());
         double change = 0, size = 1;
-        const auto add = [&](std::vector<double>& to, const double* d) {
-            for (std::size_t k = 0; k < to.size(); ++k) {
-                to[k] += d[k];
-                change = std::max(change, std::fabs(d[k])), size = std::max(size, std::fabs(to[k]));
-                if (!std::isfinite(to[k]))
-                    throw StepFailed("accelerations at t = " + number(state.t) +
-                                     " s are not finite; check the forces that act on " + label(static_cast<int>(k)));
-            }
-        };
-        add(a, unknowns_.data());
-        add(lambda, unknowns_.data() + nv);
-        add(xdot, unknowns_.data() + nv + nc);
+        const double* d = unknowns_.data();
+        add_solved(a, d, 0, change, size);
+        add_solved(lambda, d + nv, nv, change, size);
+        add_solved(xdot, d + nv + nc, nv + nc, change, size);
+        add_solved(y, d + nv + nc + nx, nv + nc + nx, change, size);
         if (limit == 1 || change <= 1e-12 * size) {
             independent_ = lambda;
             return spread_reactions();
         }
         if (iteration + 1 == limit)
             throw StepFailed("accelerations and reactions at t = " + number(state.t) +
-                             " s have no solution near the last one (forces depend on reactions too strongly)");
+                             " s have no solution near the last one: forces or variables depend too strongly on " +
+                             "reactions, accelerations or themselves");
     }
 }
 
@@ -238,7 +249,7 @@ double Instance::fastest(double least, const std::vector<double>& rates) const {
 }
 
 void Instance::report_here() {
-    v = state.v, a = state.a, lambda = state.lambda, xdot = state.xdot;
+    v = state.v, a = state.a, lambda = state.lambda, xdot = state.xdot, y = state.y;
     if (system.nc > 0) {
         system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
         worst_velocity_violation = std::max(worst_velocity_violation, worst(velocity_rows_.data()).scaled);
@@ -267,7 +278,36 @@ void Instance::refuse_singular() {
         if (!heavy[k])
             throw ModelError(label(k) +
                              " has no mass and nothing fixes its acceleration; give it an entry in \"mass\"");
+    if (const std::string loose = undetermined(); !loose.empty())
+        throw StepFailed("the equations of states and variables do not determine " + loose + at +
+                         "; their derivative by what they are solved for is singular, correct the equations");
+    if (!system.linear())
+        throw StepFailed("the equations of motion are singular" + at +
+                         "; a force that depends on reactions or accelerations cancels what it acts on (as friction "
+                         "that jams does)");
     throw StepFailed("the equations of motion are singular" + at + "; the mass matrix cannot be inverted");
+}
+
+// The rates of states and the unknowns that their own equations leave open at the last evaluate_index1(); empty where
+// they are not to blame.
+std::string Instance::undetermined() const {
+    const int first = system.nv + system.nc, count = system.nx + system.ny;
+    if (count == 0 || count > 2000) return "";
+    Eigen::MatrixXd block = Eigen::MatrixXd::Zero(count, count);
+    for (std::size_t e = 0; e < work.singles.size(); ++e)
+        if (const auto& p = system.pattern.singles[e]; p.row >= first && p.col >= first)
+            block(p.row - first, p.col - first) += work.singles[e];
+    for (int k = 0; k < count; ++k)
+        if (const double size = block.row(k).cwiseAbs().maxCoeff(); size > 0) block.row(k) /= size;
+    const Eigen::FullPivLU<Eigen::MatrixXd> lu(block);
+    if (lu.isInvertible()) return "";
+    const Eigen::VectorXd loose = lu.kernel().col(0);
+    std::string names;
+    int named = 0;
+    for (int k = 0; k < count && named < 5; ++k)
+        if (std::fabs(loose[k]) > 0.1 * loose.cwiseAbs().maxCoeff())
+            names += (named++ ? ", " : "") + std::string(k < system.nx ? "the rate of " : "") + label(first + k);
+    return names;
 }
 
 }  // namespace mbd

@@ -29,7 +29,7 @@ struct State {
     double t = 0;
     double h = 0;                     // step size that the error control would take next, 0 before the first step
     double last_step = 0, drift = 0;  // size of the last step, time crossed since without one
-    std::vector<double> q, v, a, lambda, x, xdot;
+    std::vector<double> q, v, a, lambda, x, xdot, y;
     double t_input = 0;  // u(t) = u + udot (t - t_input)
     std::vector<double> u, udot;
     std::vector<double> parameters;
@@ -66,7 +66,7 @@ public:
     std::vector<double> constants;
 
     // ---- reported at state.t by report()
-    std::vector<double> v, a, lambda, xdot;
+    std::vector<double> v, a, lambda, xdot, y;
     double worst_velocity_violation = 0;
 
     void set_parameter(int index, double value);  // takes effect at the next start() or update()
@@ -90,7 +90,7 @@ public:
     double length() const { return constants[system.length_at]; }
     const double* inputs_at(double t);
     Point point(double t, const double* q, const double* v, const double* a, const double* lambda, const double* x,
-                const double* xdot);
+                const double* xdot, const double* y);
     Point state_point();
     Violation worst(const double* rows) const;
     Violation position_violation();  // at the state
@@ -128,7 +128,8 @@ private:
     void compute_constants();
 
     // ---- index 1 (instance.cpp)
-    void evaluate_index1();
+    void evaluate_index1(double xv = 0);
+    void add_solved(std::vector<double>& to, const double* change, int first, double& largest, double& size);
     void project_velocities();
     void factorise_index1();
     void solve_accelerations();
@@ -137,6 +138,7 @@ private:
     // the largest of the coordinates' rates, each over its unit, and of `least`
     double fastest(double least, const std::vector<double>& rates) const;
     [[noreturn]] void refuse_singular();
+    std::string undetermined() const;
     // G at the last evaluate_index1(), unmasked: f(constraint, coordinate, value)
     template <class F>
     void for_each_gradient_entry(F&& f) const {
@@ -146,6 +148,16 @@ private:
         };
         for (std::size_t e = 0; e < work.singles.size(); ++e) visit(system.pattern.singles[e], work.singles[e]);
         for (std::size_t e = 0; e < work.pairs.size(); ++e) visit(system.pattern.pairs[e], work.pairs[e]);
+    }
+
+    // what rows at velocity level hold of the rates of states: f(constraint, state, value)
+    template <class F>
+    void for_each_entry_by_state(F&& f) const {
+        const int nv = system.nv, first = nv + system.nc;
+        for (std::size_t e = 0; e < work.singles.size(); ++e)
+            if (const auto& p = system.pattern.singles[e];
+                p.row >= nv && p.row < first && p.col >= first && p.col < first + system.nx)
+                f(p.row - nv, p.col - first, work.singles[e]);
     }
 
     // ---- the start (start.cpp)

@@ -113,7 +113,7 @@ void Instance::start(const StartOptions& options) {
     v = state.v;
     check_rates_left_out();
     solve_accelerations();
-    state.a = a, state.lambda = independent_, state.xdot = xdot;
+    state.a = a, state.lambda = independent_, state.xdot = xdot, state.y = y;
 }
 
 Instance::Demands Instance::demands(bool velocities) {

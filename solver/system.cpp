@@ -42,8 +42,8 @@ System::System(const unsigned char* data, std::size_t size) {
 
 void System::read_counts(const Blob& blob) {
     const auto counts = blob.ints("counts");
-    int* const targets[] = {&nv,       &nc,       &nx,          &nu,       &np,        &n_constants, &bodies_,
-                            &spatial_, &body_at_, &gravity_at_, &start_at, &length_at, &turns,       &sides};
+    int* const targets[] = {&nv,       &nc,       &nx,          &ny,       &nu,        &np,    &n_constants, &bodies_,
+                            &spatial_, &body_at_, &gravity_at_, &start_at, &length_at, &turns, &sides};
     constexpr std::size_t expected = sizeof targets / sizeof targets[0];
     if (counts.size() != expected + 1) damaged("the table of counts has the wrong size");
     for (std::size_t k = 0; k < expected; ++k) {
@@ -58,11 +58,15 @@ void System::read_counts(const Blob& blob) {
     };
     fits(body_at_, 2LL * bodies_ + static_cast<long long>(SpatialBody::constants) * spatial_);
     fits(gravity_at_, 3);
-    fits(start_at, 2LL * nv + 4LL * spatial_ + nx + nu + turns);
+    fits(start_at, 2LL * nv + 4LL * spatial_ + nx + nu + turns + ny);
     fits(length_at, 1);
     parameter_defaults = blob.doubles("params");
     if (parameter_defaults.size() != static_cast<std::size_t>(np))
         damaged("the table of parameters has the wrong size");
+    nominal = blob.doubles("nominal");
+    if (nominal.size() != static_cast<std::size_t>(nx)) damaged("the table of nominal values has the wrong size");
+    for (double x : nominal)
+        if (!(x > 0 && x < 1e300)) damaged("a nominal value is not positive");
 }
 
 void System::read_elements(const Blob& blob) {
@@ -93,7 +97,7 @@ Spaces System::spaces() const {
     Spaces all{};
     all[TIME] = 1, all[INPUT] = all[INPUT_RATE] = nu, all[PARAMETER] = np, all[CONSTANT] = n_constants;
     all[Q] = nq(), all[V] = all[A] = nv, all[LAMBDA] = nc, all[X] = all[XDOT] = nx;
-    all[ROTATION] = 9 * spatial_, all[TURN] = turns;
+    all[ROTATION] = 9 * spatial_, all[TURN] = turns, all[ALGEBRAIC] = ny;
     return all;
 }
 
@@ -406,9 +410,12 @@ void System::kind_factors(const Coefficients& z, double (&factor)[4][KINDS]) {
             const double ratio = own[l] != 0 ? plain[kind] / own[l] : 0;
             factor[l][kind] = kind == natural[l] || kind == PLAIN ? 1.0 : ratio;
         }
+    factor[1][BY_X] = z.xv;
 }
 
-void System::residual(const Point& point, Workspace& w, double* r) const { evaluate<false>(point, {1, 0, 0, 0}, w, r); }
+void System::residual(const Point& point, Workspace& w, double* r) const {
+    evaluate<false>(point, {1, 0, 0, 0, 0}, w, r);
+}
 
 void System::residual_and_derivative(const Point& point, const Coefficients& z, Workspace& w, double* r) const {
     evaluate<true>(point, z, w, r);

@@ -1,15 +1,17 @@
 // The compiled model: tables, programs and structure, const after construction and shared by threads.
 //
 // Unknowns and rows share one numbering: coordinates 0..nv-1 (equations of motion), constraints nv..nv+nc-1,
-// differential states nv+nc..n-1.  With G = Phi_q:
+// differential states nv+nc.., algebraic unknowns (V and F that are not eliminated) after these.  With G = Phi_q:
 //
 //       [ M a + G^T lambda - Q ]                    [ ca M + cv .. + cq ..   G^T   .. ]
 //   r = [ Phi                  ]     derivative =   [ G                      0     0  ]
-//       [ Xdot - f             ]                    [ ..                     ..    .. ]
+//       [ d(Xdot, X, ..)       ]                    [ ..                     ..    .. ]
+//       [ Y - f(..)            ]
 //
-// ca, cv, cq, cx say how a, v, q and X follow the unknowns (a, lambda, Xdot) of the running scheme. Constraint rows
+// ca, cv, cq, cx say how a, v, q and X follow the unknowns (a, lambda, Xdot, Y) of the running scheme. Constraint rows
 // stand at the level of positions, velocities or accelerations; they are divided by cq, cv or ca, so that each holds
-// its G itself ([Negrut05] eq. 12 has cq = beta h^2, cv = gamma h; index 1 has 1, 0, 0).
+// its G itself ([Negrut05] eq. 12 has cq = beta h^2, cv = gamma h; index 1 has 1, 0, 0). xv says what X counts in rows
+// at velocity level then: cx/cv in a step, 1 where index 1 solves for accelerations, 0 where it projects velocities.
 //
 // A spatial body has six velocities and six coordinates; the last three of these are the rotation theta made since the
 // last accepted step (zero between steps), which turns the quaternion kept behind the coordinates: q[nv + 4b ..]. Its
@@ -29,7 +31,7 @@ namespace mbd {
 
 // How the unknowns of a scheme move a, v, q and X.
 struct Coefficients {
-    double ca, cv, cq, cx;
+    double ca, cv, cq, cx, xv;
 };
 
 // Numbers that one thread needs to evaluate a System; sized once.
@@ -42,17 +44,17 @@ public:
     System(const unsigned char* data, std::size_t size);
 
     std::uint32_t identity = 0;  // checksum of the blob: states of one model fit no other
-    int nv = 0, nc = 0, nx = 0, nu = 0, np = 0, n_constants = 0;
+    int nv = 0, nc = 0, nx = 0, ny = 0, nu = 0, np = 0, n_constants = 0;
     int turns = 0;  // angles that count turns
     int sides = 0;  // values that must be positive at the start
-    int n() const { return nv + nc + nx; }
+    int n() const { return nv + nc + nx + ny; }
     int nq() const { return nv + 4 * spatial_; }
     void check_orientations(const double* c) const;
     void check_masses(const double* c) const;  // throws ModelError where a body's mass or inertia is impossible
 
     // ---- what an Instance fills in
     std::vector<double> parameter_defaults;
-    int start_at = 0;   // constants q0[nq] v0[nv] x0[nx] u0[nu] turns0[turns]
+    int start_at = 0;   // constants q0[nq] v0[nv] x0[nx] u0[nu] turns0[turns] y0[ny]
     int length_at = 0;  // constant: length scale of the model, m
     void constants(const double* parameters, double* c, std::vector<double>& registers) const;
 
@@ -100,9 +102,11 @@ public:
     // what a new factorisation costs, in units of one residual and solve (from counts of operations, never from a
     // clock)
     double refactor_cost() const { return refactor_cost_; }
-    bool linear_in_a_and_lambda() const { return linear_; }
+    // whether index 1 is linear in what it solves for: a, lambda, Xdot, Y
+    bool linear() const { return linear_; }
 
-    // ---- scales and names of unknowns (coordinates, then constraints, then X)
+    // ---- scales and names of unknowns (coordinates, then constraints, then X, then Y)
+    std::vector<double> nominal;  // of X: the size from which on errors count in proportion
     std::vector<char> rotational;
     std::vector<std::string> labels;
     std::vector<std::string> constant_names;  // what an error calls them

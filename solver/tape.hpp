@@ -27,6 +27,7 @@ enum Space : int {
     CONSTANT,
     ROTATION,
     TURN,
+    ALGEBRAIC,
     COMPUTED,
     SPACES
 };

@@ -25,7 +25,7 @@ double best_time(int repeats, F&& f) {
 inline Yardstick compare_factorisations(Instance& i, int repeats) {
     const System& s = i.system;
     std::vector<double> r(s.n()), x(s.n(), 1.0);
-    s.residual_and_derivative(i.state_point(), {1, 1e-3, 1e-6, 1e-3}, i.work, r.data());
+    s.residual_and_derivative(i.state_point(), {1, 1e-3, 1e-6, 1e-3, 1}, i.work, r.data());
     Factor factor;
     Order order = s.preferred_order();
     const auto A = assemble(s.pattern, i.work.singles, i.work.pairs, s.n());

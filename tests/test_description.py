@@ -27,6 +27,7 @@ from mbdfmu.description import (
     Input,
     Joint,
     Marker,
+    MarkerRef,
     Motion,
     NonNegative,
     Orientation,
@@ -55,6 +56,8 @@ class DummySlider(Joint, name="dummy_slider"):
 
 
 class DummySpring(Force, name="dummy_spring"):
+    i: MarkerRef
+    j: MarkerRef
     stiffness: Annotated[Value, In("N/m")]
     damping: Annotated[NonNegative, In("N.s/m")] = 0.0
     free_length: Annotated[Positive, In("m")] = 1.0

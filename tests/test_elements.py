@@ -461,7 +461,7 @@ def test_linear_solves_agree_with_numpy(name: str, weights: str) -> None:
     native.start(correct=True)
     state, nothing = native.save(), np.zeros(0)
     c = WEIGHTS[weights]
-    values = native.derivative(state.t, state.q, native.v, native.a, native.lam, nothing, nothing, *c, 0.0)
+    values = native.derivative(state.t, state.q, native.v, native.a, native.lam, nothing, nothing, nothing, *c, 0.0)
     matrix = np.zeros((system.n, system.n))
     np.add.at(matrix, (system.rows, system.cols), values)
     rhs = np.random.default_rng(4).uniform(-1, 1, system.n)

@@ -31,10 +31,10 @@ class Circle(JointElement, name="circle"):
         return Recipe(primitives=(Primitive(rows=(row,)),), free={"angle": relative_angle(i, j)})
 '''
 FORCE = '''
-from mbdfmu.forces import ForceElement
-from mbdfmu.frames import Load, distance
+from mbdfmu.forces import ScalarForce
+from mbdfmu.frames import Law, distance
 
-class Hardening(ForceElement, name="hardening"):
+class Hardening(ScalarForce, name="hardening"):
     """Cubic spring: force -c (l - 1)^3."""
 
     stiffness: float = 1.0  # N/m3
@@ -42,9 +42,9 @@ class Hardening(ForceElement, name="hardening"):
     def measure(self, i, j, resolve):
         return distance(i, j)
 
-    def load(self, measure, i, j, resolve):
+    def law(self, measure, i, j, resolve):
         stretch, c = measure.value - 1, resolve(self.stiffness)
-        return Load(spring=-c * stretch**3, actuator=0 * stretch, energy=0.25 * c * stretch**4)
+        return Law(spring=-c * stretch**3, actuator=0 * stretch, energy=0.25 * c * stretch**4)
 '''
 
 

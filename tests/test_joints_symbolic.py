@@ -236,7 +236,8 @@ def test_derivatives_and_rates_of_a_joint_are_exact(kind: str, ends: str, style:
     state = random_state()
     check_derivatives(m, rows + free, state)
     check_rates(m, rows + free, state)
-    check_rates(m, [m.rate(row) for row in rows], state)
+    positions = [row.value for row in element_rows(m) if row.level == "position"]
+    check_rates(m, [m.rate(row) for row in positions], state)  # rates of accelerations are not known
 
 
 @pytest.mark.parametrize("kind", RELATIONS)
@@ -766,7 +767,7 @@ def test_forces_in_space_act_along_their_measures() -> None:
         )
     )
     state = random_state()
-    measures = [f.measure.value for f in m.forces]
+    measures = [m.signals[name].node for name in ("spring.length", "strut.length", "twist.angle")]
     check_derivatives(m, measures, state)
     check_rates(m, measures, state)
     one, two = state.values()

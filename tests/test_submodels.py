@@ -20,6 +20,7 @@ from mbdfmu.description import (
     In,
     Joint,
     Marker,
+    MarkerRef,
     Mirrored,
     Motion,
     Orientation,
@@ -53,6 +54,8 @@ class Hinge(Joint, name="hinge_of_a_test"):
 
 
 class Spring(Force, name="spring_of_a_test"):
+    i: MarkerRef
+    j: MarkerRef
     stiffness: Value = 0.0
 
 

@@ -5,7 +5,7 @@ It must not know how time is stepped.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,17 +83,28 @@ class CompiledModel:
         state = self._native.save()
         return state.q, state.v, state.a, state.lam
 
-    def residual(self, t: float, q: Vector, v: Vector, a: Vector, lam: Vector) -> Vector:
-        """[M a + G^T lam - Q; Phi]."""
-        return self._evaluated("residual", t, q, v, a, lam)
+    def residual(self, t: float, q: Vector, v: Vector, a: Vector, lam: Vector, **solved: Vector) -> Vector:
+        """[M a + G^T lam - Q; Phi; equations of states; equations of unknowns].
+
+        `x`, `xdot` and `y` are the differential states, their rates, and the variables and forces that are unknowns.
+        """
+        return self._evaluated("residual", t, (q, v, a, lam), solved)
 
     def jacobian(
-        self, t: float, q: Vector, v: Vector, a: Vector, lam: Vector, weights: Sequence[float] = (1, 0, 0)
+        self,
+        t: float,
+        q: Vector,
+        v: Vector,
+        a: Vector,
+        lam: Vector,
+        weights: Sequence[float] = (1, 0, 0, 0),
+        **solved: Vector,
     ) -> csr_array:
-        """Derivative of the residual where a, v, q move by the three weights; constraint rows hold G."""
+        """Derivative of the residual where a, v, q, x move by the four weights; constraint rows hold G."""
         from scipy.sparse import coo_array
 
-        values = self._evaluated("derivative", t, q, v, a, lam, *map(float, weights), 0.0)
+        moves = (*map(float, weights), 0.0)[:4]
+        values = self._evaluated("derivative", t, (q, v, a, lam), solved, *moves)
         n = self.system.n
         return coo_array((values, (self.system.rows, self.system.cols)), shape=(n, n)).tocsr()
 
@@ -108,11 +119,16 @@ class CompiledModel:
             speed, gamma = self._native.rates(t, _vector(q), _vector(v))
         return speed, gamma
 
-    def _evaluated(self, name: str, t: float, q: Vector, v: Vector, a: Vector, lam: Vector, *rest: float) -> Vector:
-        nothing = np.zeros(self.system.nx)
+    def _evaluated(
+        self, name: str, t: float, motion: tuple[Vector, ...], solved: Mapping[str, Vector], *rest: float
+    ) -> Vector:
+        sizes = {"x": self.system.nx, "xdot": self.system.nx, "y": self.system.ny}
+        if not solved.keys() <= sizes.keys():
+            raise TypeError(f"x, xdot and y are known, found {', '.join(solved)}")
         with translated():
-            vectors = [_vector(x) for x in (q, v, a, lam)]
-            return np.asarray(getattr(self._native, name)(t, *vectors, nothing, nothing, *rest))
+            vectors = [_vector(x) for x in motion]
+            vectors += [_vector(solved.get(key, np.zeros(size))) for key, size in sizes.items()]
+            return np.asarray(getattr(self._native, name)(t, *vectors, *rest))
 
 
 def _vector(x: Any) -> Vector:

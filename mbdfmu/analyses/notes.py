@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 import numpy as np
 
 from mbdfmu.analyses.compiled import Vector
 from mbdfmu.analyses.redundancy import Redundancy
+from mbdfmu.expressions import Node
 from mbdfmu.signals import SymbolicModel
 
 ROUNDING = 1e-6  # of the sum of the other two: what a flat body's inertia may be off by
@@ -70,13 +71,17 @@ def shared_reactions(found: Sequence[Redundancy], model: SymbolicModel) -> list[
         return []
     rows = dict.fromkeys(row for r in found for row in (r.label, *r.repeats))
     elements = list(dict.fromkeys(row.rpartition(" (")[0] for row in rows))
-    laws = {f"force '{f.name}'": f.load.spring + f.load.actuator for f in model.forces}
-    laws |= {f"coordinate '{name}'": force for name, force in model.generalized_forces.items()}
-    readers = [
-        name for name, law in laws.items() if any(s.value[0] == "lam" and s.value[1] in rows for s in law.support)
-    ]
+    laws = {f"force '{f.name}'": [e.effort for e in f.load.efforts] for f in model.forces}
+    laws |= {f"coordinate '{name}'": [force] for name, force in model.generalized_forces.items()}
+    laws |= {s.label: [s.equation] for s in model.states} | {y.label: [y.equation] for y in model.unknowns}
+    readers = [name for name, nodes in laws.items() if any(_reads(node, rows) for node in nodes)]
     return [
         *(f"redundant: {r}" for r in found),
         f"reactions of {', '.join(elements)} are not unique; the smallest possible are reported",
         *(f"{name} depends on reactions that are not unique; so does the motion" for name in readers),
     ]
+
+
+def _reads(node: Node, rows: Container[str]) -> bool:
+    """Whether a node depends on the reaction of one of these rows."""
+    return any(s.value[0] == "lam" and s.value[1] in rows for s in node.support)

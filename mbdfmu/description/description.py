@@ -28,6 +28,8 @@ from mbdfmu.description.parts import (
     Output,
     Parameter,
     Part,
+    State,
+    Variable,
     Whole,
 )
 from mbdfmu.description.pieces import Pieces, sections, take_apart
@@ -146,6 +148,8 @@ class Description(Header):
     coordinates: dict[Name, Coordinate] = Field(default_factory=dict)
     mass: dict[MassKey, Value] = Field(default_factory=dict)  # entries of M(q): "theta" or "beta,theta"
     constraints: dict[Name, Constraint] = Field(default_factory=dict)
+    states: dict[Name, State] = Field(default_factory=dict)
+    variables: dict[Name, Variable] = Field(default_factory=dict)
     outputs: dict[Name, Output] = Field(default_factory=dict)
     submodels: dict[Name, Submodel] = Field(default_factory=dict)
     _flattened: Description | None = PrivateAttr(default=None)

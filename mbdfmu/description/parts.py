@@ -44,6 +44,7 @@ from mbdfmu.description.values import (
     Positive,
     PositiveNumber,
     Quadruple,
+    Several,
     Sizes,
     Spin,
     Text,
@@ -166,6 +167,66 @@ class Output(Short):
     """A signal that the model gives to the outside; its unit follows from the value if none is given."""
 
     unit: UnitText | None = None
+
+
+def components(name: str, value: object) -> list[str]:
+    """The names of what is given as a number or expression, or as a list: `Z`, or `Z[1]`, `Z[2]`, .."""
+    return [f"{name}[{k}]" for k in range(1, len(value) + 1)] if isinstance(value, tuple) else [name]
+
+
+def _alike(start: float | str | tuple[float | str, ...], wanted: object, what: str) -> None:
+    """A list of start values has one for each component."""
+    size, found = (len(v) if isinstance(v, tuple) else 0 for v in (wanted, start))
+    if found and found != size:
+        wanted_text = f"a list of {size}" if size else "one number"
+        raise ModelError(f"start must be {wanted_text} as {what} is, found a list of {found}")
+
+
+class State(Part):
+    """A differential state, or a list of them: its rate, or equations that hold the rates `der(name)`."""
+
+    rate: Several | None = None
+    equation: Several | None = None  # has to be zero
+    start: Several = 0.0
+    unit: UnitText = ""
+    nominal: PositiveNumber = 1.0  # the size from which on its error counts in proportion
+
+    @property
+    def law(self) -> float | str | tuple[float | str, ...]:
+        """Rate or equation."""
+        law = self.equation if self.rate is None else self.rate
+        assert law is not None
+        return law
+
+    @model_validator(mode="after")
+    def _one_law(self) -> Self:
+        if (self.rate is None) == (self.equation is None):
+            raise ModelError('must have either a "rate" or an "equation"')
+        _alike(self.start, self.law, "the rate" if self.equation is None else "the equation")
+        return self
+
+
+class Variable(Short):
+    """A value computed from any signals, or a list of them; or unknowns that make equations zero."""
+
+    value: Several | None = None  # type: ignore[assignment]
+    equation: Several | None = None
+    start: Several = 0.0  # where the search for the solution of equations begins
+    unit: UnitText = ""
+
+    @property
+    def law(self) -> float | str | tuple[float | str, ...]:
+        """Value or equation."""
+        law = self.equation if self.value is None else self.value
+        assert law is not None
+        return law
+
+    @model_validator(mode="after")
+    def _one_law(self) -> Self:
+        if (self.value is None) == (self.equation is None):
+            raise ModelError('must have either a "value" or an "equation"')
+        _alike(self.start, self.law, "the value" if self.equation is None else "the equation")
+        return self
 
 
 class Orientation(Element):
@@ -430,10 +491,7 @@ class Joint(Typed, family="joint"):
 
 
 class Force(Typed, family="force"):
-    """Base of the force elements between the frames at `i` and `j`."""
-
-    i: MarkerRef
-    j: MarkerRef
+    """Base of the force elements; a member says where it acts."""
 
 
 def parallel(a: tuple[float | str, ...], b: tuple[float | str, ...]) -> bool:

@@ -236,6 +236,13 @@ def _kind(value: object) -> str:
     return "<list>" if isinstance(value, list | tuple) or bool(getattr(value, "shape", None)) else "<value>"
 
 
+def _filled(value: object) -> object:
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(value, list | tuple) or not value:
+        raise ModelError(f"must be a number, an expression or a list of them, found {shown(value)}")
+    return tuple(value)
+
+
 def _moments(value: tuple[float | str, ...]) -> tuple[float | str, ...]:
     for k, moment in enumerate(value[:3]):
         if isinstance(moment, float) and moment < 0:
@@ -303,6 +310,12 @@ Sizes = Annotated[tuple[Positive, ...], _list("a list [x, y, z]", 3), WithJsonSc
 Tensor = Annotated[_Values, AfterValidator(_moments), _TENSOR, _items(3, 6)]
 Inertia = Annotated[Annotated[Positive, Tag("<value>")] | Annotated[Tensor, Tag("<list>")], Discriminator(_kind)]
 Spin = Annotated[Annotated[Value, Tag("<value>")] | Annotated[Triple, Tag("<list>")], Discriminator(_kind)]
+_LIST = {"type": "array", "items": _ANY_NUMBER_OR_TEXT, "minItems": 1}
+Several = Annotated[
+    Annotated[Value, Tag("<value>")]
+    | Annotated[_Values, BeforeValidator(_filled), WithJsonSchema(_LIST), Tag("<list>")],
+    Discriminator(_kind),
+]
 Color = Annotated[str, PlainValidator(_color), WithJsonSchema({"type": "string", "pattern": "^#[0-9a-fA-F]{6}$"})]
 
 _DOTTED_SCHEMA = {"type": "string", "pattern": f"^{DOTTED}$"}

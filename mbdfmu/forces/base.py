@@ -1,29 +1,76 @@
-"""What a force element is: a law along a measure; must not know any force or index."""
+"""What a force element is: efforts along rates; must not know any force or index."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from mbdfmu.description import Force
+from mbdfmu.description import Force, MarkerRef
 from mbdfmu.expressions import Node
-from mbdfmu.frames import Load, Measure, Resolve
+from mbdfmu.frames import Effort, Law, Load, Measure, Resolve, Share
+
+Ends = Mapping[str, Any]  # frames of planar.py or spatial.py, as the model is, by the names of the fields
 
 
 class ForceElement(Force):
-    """Base of the force elements: generalised forces, derivatives and power follow from measure and law (T4).
+    """Base of the force elements: generalised forces, derivatives and power follow from its efforts (T4.0).
 
-    The ends are frames of planar.py or spatial.py, as the model is.
+    Every field that names a marker becomes an end.
     """
 
     modelica: ClassVar[str] = ""  # the component of the Modelica Standard Library that does the same
+    dimensions: ClassVar[tuple[int, ...]] = (2, 3)  # of the models in which it exists
+
+    def measures(self, ends: Ends, resolve: Resolve) -> Mapping[str, Measure]:
+        """What any expression may know of it before its law is written: lengths, angles, with their rates."""
+        return {}
+
+    def outputs(self, dimensions: int) -> tuple[str, ...]:
+        """The keys of the signals that `load` gives by `resolve.force` and `resolve.show`, for expressions to name."""
+        return ()
+
+    def load(self, ends: Ends, measures: Mapping[str, Measure], resolve: Resolve) -> Load:
+        """The law, on the measures with their turns counted."""
+        raise TypeError(f"force type '{self.type_name}' defines no load")
+
+
+class ForceBetween(ForceElement):
+    """Base of the forces between the frames at `i` and `j`: each acts on j, the opposite on i."""
+
+    i: MarkerRef
+    j: MarkerRef
+
+
+class ScalarForce(ForceBetween):
+    """Base of the forces along one measure: a member gives measure and law."""
+
+    linear: ClassVar[bool] = True  # whether the measure is a length or an angle
 
     def measure(self, i: Any, j: Any, resolve: Resolve) -> Measure:
         """What the force acts along."""
         raise TypeError(f"force type '{self.type_name}' defines no measure")
 
-    def load(self, measure: Measure, i: Any, j: Any, resolve: Resolve) -> Load:
+    def law(self, measure: Measure, i: Any, j: Any, resolve: Resolve) -> Law:
         """The law, on the measure with its turns counted."""
         raise TypeError(f"force type '{self.type_name}' defines no law")
+
+    def measures(self, ends: Ends, resolve: Resolve) -> Mapping[str, Measure]:
+        return {"length" if self.linear else "angle": self.measure(ends["i"], ends["j"], resolve)}
+
+    def outputs(self, dimensions: int) -> tuple[str, ...]:
+        return ("force" if self.linear else "torque",)
+
+    def load(self, ends: Ends, measures: Mapping[str, Measure], resolve: Resolve) -> Load:
+        (measure,) = measures.values()
+        law, rate = self.law(measure, ends["i"], ends["j"], resolve), resolve.rate(measure.value)
+        key, unit, what = ("force", "N", "length") if self.linear else ("torque", "N.m", "angle")
+        total = law.spring + law.actuator
+        force = resolve.force(key, total, unit, f"positive towards a larger {what}")
+        if force is not total:  # an unknown, which holds both
+            return Load(shares=(Share(efforts=(Effort(rate=rate, effort=force),)),), energy=law.energy)
+        spring = Share(efforts=(Effort(rate=rate, effort=law.spring),), kernel=law.kernel)
+        actuator = Share(efforts=(Effort(rate=rate, effort=law.actuator),))
+        return Load(shares=(spring, actuator), energy=law.energy)
 
 
 def linear_spring(measure: Measure, stiffness: Node, damping: Node, free: Node, resolve: Resolve) -> tuple[Node, Node]:

@@ -3,16 +3,17 @@
 from typing import Annotated, Any, ClassVar
 
 from mbdfmu.description import Direction, In, Mirrored, NonNegative, Only, Value
-from mbdfmu.forces.base import ForceElement, linear_spring
-from mbdfmu.frames import Kernel, Load, Measure, Resolve
+from mbdfmu.forces.base import ScalarForce, linear_spring
+from mbdfmu.frames import Kernel, Law, Measure, Resolve
 from mbdfmu.planar import Frame, relative_angle
 from mbdfmu.spatial import angle_about
 from mbdfmu.vectors import unit
 
 
-class Rotational(ForceElement, name="rotational"):
+class Rotational(ScalarForce, name="rotational"):
     """Torsion spring, damper and motor: torque - k (angle - a0) - c omega, on the angle of j to i (T4.2)."""
 
+    linear = False
     modelica = "Modelica.Mechanics.Rotational.Components.SpringDamper"
     parity: ClassVar = {2: {"angle": "odd", "torque": "odd"}, 3: {"angle": "even", "torque": "even"}}
 
@@ -29,10 +30,10 @@ class Rotational(ForceElement, name="rotational"):
             return relative_angle(i, j)
         return angle_about(i, j, unit(resolve(self.axis)))
 
-    def load(self, measure: Measure, i: Any, j: Any, resolve: Resolve) -> Load:
+    def law(self, measure: Measure, i: Any, j: Any, resolve: Resolve) -> Law:
         stiffness, damping, free = resolve(self.stiffness), resolve(self.damping), resolve(self.free_angle)
         spring, energy = linear_spring(measure, stiffness, damping, free, resolve)
         kernel = None
         if isinstance(i, Frame):
             kernel = Kernel(table="rotat", constants=(stiffness, damping, free - (j.turn - i.turn)))
-        return Load(spring=spring, actuator=resolve(self.torque), energy=energy, kernel=kernel)
+        return Law(spring=spring, actuator=resolve(self.torque), energy=energy, kernel=kernel)

@@ -4,13 +4,13 @@ from typing import Annotated, Any, ClassVar
 
 from mbdfmu import planar, spatial
 from mbdfmu.description import Direction, In, NonNegative, Value
-from mbdfmu.forces.base import ForceElement, linear_spring
-from mbdfmu.frames import Kernel, Load, Measure, Resolve, distance
+from mbdfmu.forces.base import ScalarForce, linear_spring
+from mbdfmu.frames import Kernel, Law, Measure, Resolve, distance
 from mbdfmu.planar import Frame
 from mbdfmu.vectors import unit
 
 
-class Translational(ForceElement, name="translational"):
+class Translational(ScalarForce, name="translational"):
     """Spring, damper and actuator on the distance of the ends or along an axis: force - k (l - l0) - c dl/dt (T4.1)."""
 
     modelica = "Modelica.Mechanics.MultiBody.Forces.SpringDamperParallel"
@@ -29,10 +29,10 @@ class Translational(ForceElement, name="translational"):
             return planar.displacement(i, j, planar.unit_vector(resolve(self.axis)))
         return spatial.displacement(i, j, unit(resolve(self.axis)))
 
-    def load(self, measure: Measure, i: Any, j: Any, resolve: Resolve) -> Load:
+    def law(self, measure: Measure, i: Any, j: Any, resolve: Resolve) -> Law:
         constants = (resolve(self.stiffness), resolve(self.damping), resolve(self.free_length))
         spring, energy = linear_spring(measure, *constants, resolve)
         kernel = None
         if isinstance(i, Frame) and self.axis is None:
             kernel = Kernel(table="transl", constants=(*i.arm, *j.arm, *constants))
-        return Load(spring=spring, actuator=resolve(self.force), energy=energy, kernel=kernel)
+        return Law(spring=spring, actuator=resolve(self.force), energy=energy, kernel=kernel)

@@ -7,6 +7,7 @@ and end in lowering.py, where indices begin. This room must not know indices or 
 from mbdfmu.frames import Side
 from mbdfmu.signals.builder import tabulate, unresolved
 from mbdfmu.signals.table import (
+    Algebraic,
     Constraint,
     Coordinate,
     Crossing,
@@ -14,11 +15,13 @@ from mbdfmu.signals.table import (
     Initial,
     RigidBody,
     Signal,
+    State,
     SymbolicModel,
     Winding,
 )
 
 __all__ = [
+    "Algebraic",
     "Constraint",
     "Coordinate",
     "Crossing",
@@ -27,6 +30,7 @@ __all__ = [
     "RigidBody",
     "Side",
     "Signal",
+    "State",
     "SymbolicModel",
     "Winding",
     "tabulate",

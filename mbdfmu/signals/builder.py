@@ -23,23 +23,26 @@ _NO_LENGTH = 1e-18  # m2; below lies the rounding of cos(90*deg)
 
 
 @without_collection()
-def tabulate(description: Description) -> SymbolicModel:
-    """Resolve every name of a description; a ModelError lists all that cannot be resolved."""
-    return _tabulated(Rest(description, frozenset()))
+def tabulate(description: Description, *, eliminate: bool = True) -> SymbolicModel:
+    """Resolve every name of a description; a ModelError lists all that cannot be resolved.
+
+    `eliminate=False` keeps every variable and every force as an unknown of its own ([Negrut05] eqs. 8b, 8c).
+    """
+    return _tabulated(Rest(description, frozenset()), eliminate)
 
 
 def unresolved(rest: Rest) -> list[str]:
     """What cannot be resolved in the valid part of a description."""
     try:
-        _tabulated(rest)
+        _tabulated(rest, eliminate=True)
     except ModelError as error:
         return error.problems
     return []
 
 
-def _tabulated(rest: Rest) -> SymbolicModel:
+def _tabulated(rest: Rest, eliminate: bool) -> SymbolicModel:
     try:
-        return _Builder(rest.description.flat(), rest.lost).build()
+        return _Builder(rest.description.flat(), rest.lost, eliminate).build()
     except ModelError as error:
         raise ModelError(map(rest.description.placed, error.problems)) from None
 
@@ -47,9 +50,9 @@ def _tabulated(rest: Rest) -> SymbolicModel:
 class _Builder:
     """The sections in their order."""
 
-    def __init__(self, description: Description, lost: frozenset[str]) -> None:
+    def __init__(self, description: Description, lost: frozenset[str], eliminate: bool) -> None:
         self.d, self.lost = description, lost
-        self.draft = Draft(description, lost)
+        self.draft = Draft(description, lost, eliminate)
         self.names, self.graph = self.draft.names, self.draft.graph
         self.geometry: Plane | Space = Plane(self.draft) if description.dimensions == 2 else Space(self.draft)
         self.elements = Elements(self.draft, self.geometry)
@@ -58,6 +61,7 @@ class _Builder:
         self._independent()
         self.geometry.add_bodies()
         self._coordinates()
+        self.elements.states()
         self.names.settle()  # the start values
         bodies = self.geometry.weights()
         positions = [*self.geometry.position_starts(), *(self.draft.started(n) for n in self.d.coordinates)]
@@ -65,9 +69,12 @@ class _Builder:
         orientations = list(self.geometry.orientation_starts)
         self.elements.markers()
         self.elements.joints()
-        self.elements.measures()
+        self.elements.variables()
+        self.elements.forces()
         self.elements.constraints()
         self.names.settle()  # the laws
+        self.elements.state_equations()
+        self.elements.check_loops()
         matrix = {key: node for text, value in self.d.mass.items() for key, node in self._mass(text, value)}
         loads = {n: self.names.value(f"coordinates.{n}.force", c.force, ANY) for n, c in self.d.coordinates.items()}
         gravity = self.draft.point("gravity", self.d.gravity, PARAMETERS)
@@ -80,7 +87,8 @@ class _Builder:
             description=self.d, graph=self.graph, motion=draft.motion, signals=draft.signals,
             coordinates=draft.coordinates, bodies=bodies, gravity=gravity, position_starts=positions,
             orientation_starts=orientations, velocity_starts=velocities, constraints=draft.constraints,
-            forces=draft.forces, windings=draft.windings, sides=draft.sides, initials=draft.initials,
+            forces=draft.forces, states=draft.states(), unknowns=draft.unknowns,
+            written=draft.names.written, windings=draft.windings, sides=draft.sides, initials=draft.initials,
             crossings=draft.crossings,
             generalized_forces={n: f for n, f in loads.items() if f is not self.graph.zero}, mass_matrix=matrix,
             length=length,
@@ -88,8 +96,9 @@ class _Builder:
 
     def _check(self) -> None:
         problems = self.draft.problems
-        if not self.draft.coordinates and not self.lost:
-            problems.append("bodies: the model has neither bodies nor coordinates; nothing could move, add one")
+        if not (self.draft.coordinates or self.d.states or self.lost):
+            text = "the model has neither bodies nor coordinates nor states; nothing could move, add one"
+            problems.append(f"bodies: {text}")
         if problems:
             raise ModelError(problems)
 

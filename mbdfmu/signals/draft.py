@@ -10,7 +10,17 @@ from mbdfmu.description import Description
 from mbdfmu.expressions import Node, evaluate, floor, names, parse
 from mbdfmu.frames import Measure, Placed, Side
 from mbdfmu.resolution import PARAMETERS, Names
-from mbdfmu.signals.table import Constraint, Coordinate, Crossing, ForceTerm, Initial, Signal, Winding
+from mbdfmu.signals.table import (
+    Algebraic,
+    Constraint,
+    Coordinate,
+    Crossing,
+    ForceTerm,
+    Initial,
+    Signal,
+    State,
+    Winding,
+)
 from mbdfmu.units import differentiated
 
 TURN = 2 * math.pi
@@ -19,8 +29,9 @@ TURN = 2 * math.pi
 class Draft:
     """Names, signals and whatever else the sections of a description have given so far."""
 
-    def __init__(self, description: Description, lost: frozenset[str]) -> None:
+    def __init__(self, description: Description, lost: frozenset[str], eliminate: bool) -> None:
         self.d = description
+        self.eliminate = eliminate  # explicit variables and forces are written into the equations that use them
         self.names = Names(lost)
         self.graph = self.names.graph
         self.motion = Coordinates(self.graph)
@@ -35,6 +46,9 @@ class Draft:
         self.sides: list[Side] = []
         self.initials: list[Initial] = []
         self.crossings: list[Crossing] = []
+        self.unknowns: list[Algebraic] = []
+        self._states: dict[str, tuple[str, str, float]] = {}  # label, unit, nominal
+        self._equations: dict[str, Node] = {}  # of states
 
     def add(self, signal: Signal) -> None:
         """A signal, under whose name expressions find its node."""
@@ -58,6 +72,42 @@ class Draft:
     def started(self, name: str) -> Node:
         """The start value of a coordinate or rate; zero where it could not be resolved."""
         return self.names.nodes.get(f"{name}.start", self.graph.zero)
+
+    # ---- differential states and unknowns
+
+    def state(self, name: str, *, label: str, unit: str, text: str = "", nominal: float = 1.0) -> Node:
+        """A differential state; its start value and its equation come later."""
+        x = self.graph.symbol("x", name)
+        self._states[name] = label, unit, nominal
+        self.add(Signal(name=name, unit=unit, node=x, text=text))
+        rate, text = self.graph.symbol("xd", name), f"rate of {name}"
+        self.add(Signal(name=f"der({name})", unit=differentiated(unit), node=rate, text=text))
+        return x
+
+    def holds(self, state: str, equation: Node) -> None:
+        """The equation of a state has to be zero."""
+        self._equations[state] = equation
+
+    def states(self) -> list[State]:
+        """All differential states in order."""
+        return [
+            State(name=name, label=label, unit=unit, equation=self._equations.get(name, self.graph.zero),
+                  start=self.started(name), nominal=nominal)
+            for name, (label, unit, nominal) in self._states.items()
+        ]  # fmt: skip
+
+    def closed(self, name: str, value: Node, label: str, *, keep: bool) -> Node:
+        """What stands for a computed value: itself, or an unknown where it depends on itself (or is to be kept)."""
+        kept = keep and not self.eliminate and bool(value.support)
+        if name not in self.names.unknowns and not kept:
+            return value
+        y = self.names.unknown(name)
+        self.unknown(name, label, y - value, self.graph.zero)
+        return y
+
+    def unknown(self, name: str, label: str, equation: Node, start: Node) -> None:
+        """An unknown, the symbol ("y", name), and what has to be zero."""
+        self.unknowns.append(Algebraic(name=name, label=label, equation=equation, start=start))
 
     def point(self, path: str, value: object, allowed: frozenset[str]) -> tuple[Node, ...]:
         """The components of a point or direction, as many as the model has dimensions."""
@@ -104,6 +154,29 @@ class Context:
 
     def locate(self, key: str, node: Node) -> None:
         self.draft.crossings.append(Crossing(name=f"{self.name}.{key}", node=node))
+
+    # ---- forces
+
+    def force(self, key: str, value: Node, unit: str, text: str) -> Node:
+        return self._output(key, value, unit, text, keep=True)
+
+    def show(self, key: str, value: Node, unit: str, text: str) -> None:
+        self._output(key, value, unit, text, keep=False)
+
+    def _output(self, key: str, value: Node, unit: str, text: str, *, keep: bool) -> Node:
+        name = f"{self.name}.{key}"
+        node = self.draft.closed(name, value, f"force '{self.name}' {key}", keep=keep)
+        self.draft.add(Signal(name=name, unit=unit, node=node, text=text))
+        return node
+
+    def state(self, key: str, start: Any, unit: str, text: str, nominal: float = 1.0) -> Node:
+        name, label = f"{self.name}.{key}", f"force '{self.name}' {key}"
+        self.draft.start(name, start, unit, f"{self.path}: start of {key}")
+        return self.draft.state(name, label=label, unit=unit, text=text, nominal=nominal)
+
+    def define(self, state: Node, rate: Node) -> None:
+        name = state.value[1]
+        self.draft.holds(name, self.draft.graph.symbol("xd", name) - rate)
 
     def unit(self, expression: str) -> str:
         """Of the one signal in it; a mirrored or shifted sub-model adds a sign or a number."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from mbdfmu.description import Force, Joint, Marker, Motion
+from mbdfmu import units
+from mbdfmu.description import Joint, Marker, MarkerReference, Motion, Variable, components
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.forces import ForceElement
 from mbdfmu.frames import Measure, Primitive, Recipe, Row, Side
 from mbdfmu.joints import JointElement, Relation
-from mbdfmu.resolution import ACCELERATION, ANY, PLACES, POSITION, SPEED, TIME
+from mbdfmu.resolution import ACCELERATION, ANY, PARAMETERS, PLACES, POSITION, SPEED, TIME
 from mbdfmu.signals.draft import Context, Draft
 from mbdfmu.signals.plane import Plane
 from mbdfmu.signals.space import Space
@@ -20,6 +21,7 @@ from mbdfmu.units import differentiated
 _WORK = "generalised force, towards a larger value"
 # How often a motion differentiates what it drives, and what its value may depend on.
 _DRIVES = {"position": (0, TIME), "velocity": (1, SPEED), "acceleration": (2, ACCELERATION)}
+_SOLVED = frozenset({"a", "lam", "xd", "y"})  # the spaces of what the equations are solved for
 _OF_CURE = '; "of" names the coordinate, "level" says how often it is differentiated'
 _CURE = '; "level": "velocity" allows positions, inputs and states too'
 
@@ -51,7 +53,7 @@ class Elements:
                 problem = f"marker '{marker}' moves with the input '{s.value[1]}'; only forces may act on such a marker"
                 self.draft.problems.append(f"{path}: {problem}")
 
-    def _both_ends(self, path: str, element: Joint | Force, allowed: frozenset[str]) -> tuple[Any, Any]:
+    def _both_ends(self, path: str, element: Joint, allowed: frozenset[str]) -> tuple[Any, Any]:
         i, j = (self._frame(f"{path}.{end}", getattr(element, end), allowed) for end in ("i", "j"))
         self.draft.ends += [i, j]
         return i, j
@@ -149,34 +151,117 @@ class Elements:
 
     # ---- forces
 
-    def measures(self) -> None:
-        """Lengths of forces come before their laws, so that every law may use every length."""
+    def forces(self) -> None:
+        """What forces measure comes before their laws, so that every law may use every length."""
         for name, force in self.draft.d.forces.items():
             if not isinstance(force, ForceElement):
                 raise ModelError(f"forces.{name}: type '{force.type_name}' has no law; derive it from ForceElement")
-            i, j = self._both_ends(f"forces.{name}", force, PLACES)
-            context = Context(self.draft, "forces", name, PLACES)
-            measure = force.measure(i, j, context)
-            key = "length" if measure.unit == "m" else "angle"
-            counted = context.counted(key, measure)
-            for node in context.turning.values():
-                zero = self.draft.graph.zero
-                self.draft.windings.append(Winding(name=f"{name}.{key}", node=node, start=zero))
-            self.draft.measure(f"{name}.{key}", counted)
-            signal = f"{name}.{'force' if measure.unit == 'm' else 'torque'}"
-            self.draft.names.postpone(signal, partial(self._force, signal, name, counted, (i, j)))
+            dimensions = self.draft.d.dimensions
+            if dimensions not in force.dimensions:
+                kind = "spatial" if dimensions == 2 else "planar"
+                self.draft.problems.append(f"forces.{name}: type '{force.type_name}' exists in {kind} models only")
+                continue
+            self._force(name, force)
 
-    def _force(self, signal: str, name: str, measure: Measure, ends: tuple[Any, Any]) -> None:
-        force = self.draft.d.forces[name]
-        assert isinstance(force, ForceElement)
-        load = force.load(measure, *ends, Context(self.draft, "forces", name, ANY))
-        law, u = load.spring + load.actuator, "N" if measure.unit == "m" else "N.m"
-        power, rate = "of the element on what moves with its ends", self.draft.motion.rate(measure.value)
-        text = f"force '{name}', positive towards a larger {measure.unit}"
-        self.draft.add(Signal(name=signal, unit=u, node=law, text=text))
-        self.draft.add(Signal(name=f"{name}.energy", unit="J", node=load.energy, text="stored in the spring"))
-        self.draft.add(Signal(name=f"{name}.power", unit="W", node=law * rate, text=power))
-        self.draft.forces.append(ForceTerm(name=name, measure=measure, load=load, ends=ends))
+    def _force(self, name: str, force: ForceElement) -> None:
+        ends = self._ends(name, force)
+        context = Context(self.draft, "forces", name, PLACES)
+        found = force.measures(ends, context)
+        measures = {key: context.counted(key, measure) for key, measure in found.items()}
+        for key, node in context.turning.items():
+            self.draft.windings.append(Winding(name=f"{name}.{key}", node=node, start=self.draft.graph.zero))
+        for key, measure in measures.items():
+            self.draft.measure(f"{name}.{key}", measure)
+        keys = (*force.outputs(self.draft.d.dimensions), "energy", "power")
+        load = partial(self._load, name, force, ends, measures)
+        self.draft.names.postpone(tuple(f"{name}.{key}" for key in keys), load, loops=True)
+
+    def _ends(self, name: str, force: ForceElement) -> dict[str, Any]:
+        """The frames of all fields that name a marker."""
+        fields = {end: getattr(force, end) for end in type(force).model_fields}
+        given = {end: value for end, value in fields.items() if isinstance(value, Marker | MarkerReference)}
+        ends = {end: self._frame(f"forces.{name}.{end}", value, PLACES) for end, value in given.items()}
+        self.draft.ends += ends.values()
+        return ends
+
+    def _load(self, name: str, force: ForceElement, ends: dict[str, Any], measures: dict[str, Measure]) -> None:
+        context = Context(self.draft, "forces", name, ANY)
+        try:
+            load = force.load(ends, measures, context)
+        except ModelError as error:
+            if self.draft.names.unresolved == context.unresolved:  # what is not resolved stands as zero
+                self.draft.problems += [f"forces.{name}: {problem}" for problem in error.problems]
+            return
+        power = self.draft.graph.sum(effort.effort * effort.rate for effort in load.efforts)
+        context.show("energy", load.energy, "J", "stored in the element")
+        context.show("power", power, "W", "of the element on what moves with its ends")
+        self.draft.forces.append(ForceTerm(name=name, load=load, ends=tuple(ends.values())))
+
+    # ---- states and variables
+
+    def states(self) -> None:
+        """The symbols of differential states, which anything may use."""
+        for name, state in self.draft.d.states.items():
+            for n, one in enumerate(components(name, state.law)):
+                start = state.start[n] if isinstance(state.start, tuple) else state.start
+                unit, path = state.unit, f"states.{name}.start"
+                self.draft.state(one, label=f"state '{one}'", unit=unit, text=state.text, nominal=state.nominal)
+                self.draft.names.postpone(f"{one}.start", partial(self.draft.start, one, start, unit, path))
+
+    def state_equations(self) -> None:
+        """What holds for the states, once everything has its name."""
+        for name, state in self.draft.d.states.items():
+            kind = "equation" if state.rate is None else "rate"
+            for one, path, law in _laws(name, f"states.{name}.{kind}", state.law):
+                node = self.draft.names.value(path, law, ANY)
+                rate = self.draft.graph.symbol("xd", one)
+                self.draft.holds(one, node if state.rate is None else rate - node)
+        self._check_rates()
+
+    def _check_rates(self) -> None:
+        """Equations that hold no rate cannot say how a state moves."""
+        found = {s.value[1] for state in self.draft.states() for s in state.equation.support if s.value[0] == "xd"}
+        for name, state in self.draft.d.states.items():
+            for one in components(name, state.law):
+                if one not in found and not self.draft.names.problems:
+                    problem = f"no equation holds der({one}); add it, or make {one!r} a variable"
+                    self.draft.problems.append(f"states.{name}.equation: {problem}")
+
+    def variables(self) -> None:
+        """Values that wait for whatever they are made of."""
+        for name, variable in self.draft.d.variables.items():
+            define = self._solved if variable.value is None else self._computed
+            names = tuple(components(name, variable.law))
+            self.draft.names.postpone(names, partial(define, name, variable), loops=True)
+
+    def _computed(self, name: str, variable: Variable) -> None:
+        for one, path, law in _laws(name, f"variables.{name}", variable.law):
+            node = self.draft.names.value(path, law, ANY)
+            node = self.draft.closed(one, node, f"variable '{one}'", keep=True)
+            self._check_unit(path, law, variable.unit)
+            self.draft.add(Signal(name=one, unit=variable.unit, node=node, text=variable.text))
+
+    def _solved(self, name: str, variable: Variable) -> None:
+        for n, (one, path, law) in enumerate(_laws(name, f"variables.{name}.equation", variable.law)):
+            given = variable.start[n] if isinstance(variable.start, tuple) else variable.start
+            start = self.draft.names.value(f"variables.{name}.start", given, PARAMETERS)
+            equation = self.draft.names.value(path, law, ANY)
+            self.draft.unknown(one, f"variable '{one}'", equation, start)
+            node = self.draft.names.unknown(one)
+            self.draft.add(Signal(name=one, unit=variable.unit, node=node, text=variable.text))
+
+    def _check_unit(self, path: str, law: float | str, unit: str) -> None:
+        known = self.draft.unit_of(str(law))
+        if known and unit and units.unit(known).exponents != units.unit(unit).exponents:
+            self.draft.problems.append(f"{path}: {law} is in {known}, not in {unit}; correct the unit")
+
+    def check_loops(self) -> None:
+        """What depends on itself must do so in a way that can be solved for."""
+        for unknown in self.draft.unknowns:
+            loose = {s for s in unknown.equation.support if s.value[0] in _SOLVED}
+            if not any(self.draft.graph.diff(unknown.equation, s) is not self.draft.graph.zero for s in loose):
+                problem = f"{unknown.label} depends on itself and no value of it solves that; correct its expression"
+                self.draft.problems.append(problem)
 
     # ---- motions and constraints
 
@@ -204,6 +289,14 @@ class Elements:
         wanted = names.value(f"{path}.value", m.value, allowed, "" if times else _CURE)
         row = Row(direction="drive", value=driven - wanted, unit=_kind(u), reaction="force", text=_WORK, level=m.level)
         self._hold(name, f"motion '{name}'", (Primitive(rows=(row,)),))
+
+
+def _laws(name: str, path: str, law: float | str | tuple[float | str, ...]) -> list[tuple[str, str, float | str]]:
+    """Name, place in the file and law of every component."""
+    names = components(name, law)
+    if isinstance(law, tuple):
+        return [(one, f"{path}[{k}]", part) for k, (one, part) in enumerate(zip(names, law, strict=True))]
+    return [(name, path, law)]
 
 
 def _kind(unit: str) -> str:

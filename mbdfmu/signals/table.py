@@ -9,7 +9,8 @@ from mbdfmu.coordinates import Coordinates
 from mbdfmu.description import Description
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.expressions import Graph, Node
-from mbdfmu.frames import Level, Load, Measure, Placed, Primitive, Side
+from mbdfmu.frames import Level, Load, Placed, Primitive, Side
+from mbdfmu.resolution import Written
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,12 +60,33 @@ class Constraint:
 
 @dataclass(frozen=True, kw_only=True)
 class ForceTerm:
-    """One force element: its measure, load and ends."""
+    """One force element: its load and ends."""
 
     name: str
-    measure: Measure
     load: Load
-    ends: tuple[Placed, Placed]
+    ends: tuple[Placed, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """One differential state, the symbol ("x", name); its equation has to be zero."""
+
+    name: str
+    label: str  # in messages, `state 'speed'`
+    unit: str
+    equation: Node
+    start: Node
+    nominal: float  # the size from which on its error counts in proportion
+
+
+@dataclass(frozen=True, kw_only=True)
+class Algebraic:
+    """One unknown without a rate, the symbol ("y", name); its equation has to be zero."""
+
+    name: str
+    label: str
+    equation: Node
+    start: Node  # where the search for the first solution begins
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +133,9 @@ class SymbolicModel:
     velocity_starts: list[Node]
     constraints: list[Constraint]
     forces: list[ForceTerm]
+    states: list[State]
+    unknowns: list[Algebraic]
+    written: list[Written]
     windings: list[Winding]
     sides: list[Side]
     initials: list[Initial]

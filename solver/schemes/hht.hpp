@@ -1,13 +1,14 @@
 // HHT for index-3 equations of motion, after [Negrut05], in the corrected second-order form (docs/theory.md, chapter
 // 5).
 //
-// Unknowns at t_{n+1}: a, lambda, Xdot.  With gamma = (1 - 2 alpha)/2, beta = (1 - alpha)^2/4 ([Negrut05] eq. 6):
+// Unknowns at t_{n+1}: a, lambda, Xdot, Y.  With gamma = (1 - 2 alpha)/2, beta = (1 - alpha)^2/4 ([Negrut05] eq. 6):
 //
 //   q = q_n + h v_n + h^2/2 [(1 - 2 beta) a_n + 2 beta a]          eq. 2a
 //   v = v_n + h [(1 - gamma) a_n + gamma a]                        eq. 2b
 //   X = X_n + h [(1 - gamma) w_n + gamma w],  w = (1 + alpha) Xdot - alpha Xdot_n      (T5.6)
 //   0 = M qdd + G^T lambda - Q,   qdd = (a + alpha qdd_n)/(1 + alpha)                  (T5.2), corrected eq. 11a
 //   0 = Phi/(beta h^2)                                             eq. 13
+//   0 = d(Xdot, X, q, v, qdd, lambda, Y, t),  0 = Y - f(..)        eq. 8
 //
 // qdd is the acceleration that balances the forces; a runs alpha h ahead of it. Not a mistake.
 #pragma once
@@ -40,6 +41,7 @@ public:
           a_(z_.data()),
           lambda_(a_ + s_.nv),
           xdot_(lambda_ + s_.nc),
+          y_(xdot_ + s_.nx),
           qdd_(s_.nv),
           x_(s_.nx),
           w_(s_.nx),
@@ -67,7 +69,8 @@ public:
         std::copy(i.state.xdot.begin(), i.state.xdot.end(), m.begin() + at.w);
         for (int k = 0; k < s_.nv; ++k)
             m[at.per_weight + k] = 1 / std::max(floor_weight(i, k), std::fabs(i.state.q[k]));
-        for (int k = 0; k < s_.nx; ++k) m[at.per_weight + s_.nv + k] = 1 / std::max(1.0, std::fabs(i.state.x[k]));
+        for (int k = 0; k < s_.nx; ++k)
+            m[at.per_weight + s_.nv + k] = 1 / std::max(s_.nominal[k], std::fabs(i.state.x[k]));
         remember(i);
         if (o_.printed_form != 0) keep_force_balance(i);
     }
@@ -106,7 +109,8 @@ public:
         s_.settle_turned(st.q.data());
         std::copy(a_, lambda_, st.a.begin());
         std::copy(lambda_, xdot_, st.lambda.begin());
-        std::copy(xdot_, xdot_ + s_.nx, st.xdot.begin());
+        std::copy(xdot_, y_, st.xdot.begin());
+        std::copy(y_, y_ + s_.ny, st.y.begin());
         choose_degree(st);
         remember(i);
         if (o_.printed_form != 0) keep_force_balance(i);
@@ -125,19 +129,19 @@ private:
     const double gamma_, beta_, constant_;
     double tolerance_ = 1e-6, h_ = 0;
     std::vector<double> q_, v_;
-    std::vector<double> z_;        // the unknowns: a, lambda, Xdot
-    double *a_, *lambda_, *xdot_;  // where they lie in z
+    std::vector<double> z_;             // the unknowns: a, lambda, Xdot, Y
+    double *a_, *lambda_, *xdot_, *y_;  // where they lie in z
     std::vector<double> qdd_, x_, w_, r_, phi_, q_fixed_, v_fixed_, a_start_, x_fixed_, zero_;
 
     // ---- the scheme's memory within State
     struct Layout {
         int qdd, w, per_weight, balance, history, counters, size;
     };
-    // a history slot: size of the step that led to it, a, lambda, Xdot
+    // a history slot: size of the step that led to it, a, lambda, Xdot, Y
     // counters: points in history, newest slot, degree of the predictor, h of the factorisation (0 = none),
     //           iterations of the step after the last refactorisation, iterations lost since
     enum Counter { POINTS, NEWEST, DEGREE, FACTOR_H, FRESH_ITERATIONS, EXCESS, COUNTERS };
-    int record() const { return 1 + s_.nv + s_.nc + s_.nx; }
+    int record() const { return 1 + s_.n(); }
     Layout make_layout() const {
         Layout l{};
         l.w = l.qdd + s_.nv;
@@ -168,7 +172,8 @@ private:
         *to++ = h_;
         to = std::copy(st.a.begin(), st.a.end(), to);
         to = std::copy(st.lambda.begin(), st.lambda.end(), to);
-        std::copy(st.xdot.begin(), st.xdot.end(), to);
+        to = std::copy(st.xdot.begin(), st.xdot.end(), to);
+        std::copy(st.y.begin(), st.y.end(), to);
     }
 
     // Lagrange weights of the polynomials through the newest degree + 1 points, at h after the newest. They depend on
@@ -258,8 +263,8 @@ private:
         ++count.residuals;
         if (derive) {
             ++count.jacobians;
-            s_.residual_and_derivative(p, {1 / (1 + o_.alpha), gamma_ * h, bq, gamma_ * (1 + o_.alpha) * h}, i.work,
-                                       r_.data());
+            s_.residual_and_derivative(
+                p, {1 / (1 + o_.alpha), gamma_ * h, bq, gamma_ * (1 + o_.alpha) * h, 1 + o_.alpha}, i.work, r_.data());
             Factor& factor = i.state.factor;
             counter(i.state, FACTOR_H) = 0;
             if (!i.factorise(factor, i.state.order)) return false;
@@ -359,7 +364,7 @@ private:
         bool converged = false;
         double before = 0, open = 0;
         int derived_at = 0;
-        trial_ = i.point(st.t + h, q_.data(), v_.data(), qdd_.data(), lambda_, x_.data(), xdot_);
+        trial_ = i.point(st.t + h, q_.data(), v_.data(), qdd_.data(), lambda_, x_.data(), xdot_, y_);
         const int limit = static_cast<int>(o_.max_iterations);
         for (int k = 1; k <= limit; ++k) {
             place(st, h);
@@ -455,9 +460,9 @@ private:
     // printed eq. 11a: -alpha/(1+alpha) (G^T lambda - Q)_n
     void keep_force_balance(Instance& i) {
         State& st = i.state;
-        s_.residual(
-            i.point(st.t, st.q.data(), st.v.data(), zero_.data(), st.lambda.data(), st.x.data(), st.xdot.data()),
-            i.work, r_.data());
+        s_.residual(i.point(st.t, st.q.data(), st.v.data(), zero_.data(), st.lambda.data(), st.x.data(), st.xdot.data(),
+                            st.y.data()),
+                    i.work, r_.data());
         for (int k = 0; k < s_.nv; ++k) st.memory[layout_.balance + k] = -o_.alpha / (1 + o_.alpha) * r_[k];
     }
 };
