@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mbdfmu.expressions import Node, cos, sin, sqrt
-from mbdfmu.frames import Kernel, Measure, Primitive, Row
+from mbdfmu.frames import Kernel, Measure, Primitive, Resolve, Row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +36,11 @@ class Frame:
         """A unit vector given in this frame's axes, in ground axes."""
         c, s = cos(self.angle), sin(self.angle)
         return c * direction[0] - s * direction[1], s * direction[0] + c * direction[1]
+
+    def components(self, vector: tuple[Node, Node]) -> tuple[Node, Node]:
+        """A vector given in ground axes, in this frame's axes."""
+        c, s = cos(self.angle), sin(self.angle)
+        return c * vector[0] + s * vector[1], c * vector[1] - s * vector[0]
 
 
 def on_body(body: str, pose: tuple[Node, Node, Node], at: tuple[Node, Node], turn: Node) -> Frame:
@@ -93,3 +98,26 @@ def unit_vector(direction: tuple[Node, Node]) -> tuple[Node, Node]:
     x, y = direction
     length = sqrt(x * x + y * y)
     return x / length, y / length
+
+
+# ---------------------------------------------------------------- motion of j as seen from i
+
+
+def gap(i: Frame, j: Frame) -> tuple[Node, Node]:
+    """From the origin of i to that of j, in ground axes."""
+    return j.x - i.x, j.y - i.y
+
+
+def relative_velocity(i: Frame, j: Frame, resolve: Resolve) -> tuple[Node, Node]:
+    """Velocity of the origin of j in frame i, in ground axes: v_j - v_i - w_i x gap.
+
+    A force along it acts on j at its origin, and on i the opposite at the same point.
+    """
+    (x, y), spin = gap(i, j), resolve.rate(i.angle)
+    vx, vy = resolve.rate(j.x) - resolve.rate(i.x), resolve.rate(j.y) - resolve.rate(i.y)
+    return vx + spin * y, vy - spin * x
+
+
+def relative_spin(i: Frame, j: Frame, resolve: Resolve) -> tuple[Node]:
+    """Angular velocity of j in frame i."""
+    return (resolve.rate(j.angle) - resolve.rate(i.angle),)

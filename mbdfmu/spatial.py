@@ -11,8 +11,8 @@ from functools import cached_property
 
 from mbdfmu.coordinates import Matrix, Vector
 from mbdfmu.expressions import Node, atan2
-from mbdfmu.frames import Kernel, Measure, Primitive, Row, Side
-from mbdfmu.vectors import cross, dot, minus, normals, plus, transposed, turned
+from mbdfmu.frames import Kernel, Measure, Primitive, Resolve, Row, Side
+from mbdfmu.vectors import cross, dot, minus, normals, plus, scaled, transposed, turned
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,3 +182,45 @@ def displacements(i: SpatialFrame, j: SpatialFrame, axes: tuple[Vector, ...], te
         f"displacement_{name}": displacement(i, j, axis, f"position of j {text}, {name}")
         for name, axis in zip("xyz", axes, strict=False)
     }
+
+
+# ---------------------------------------------------------------- motion of j as seen from i
+
+
+def gap(i: SpatialFrame, j: SpatialFrame) -> Vector:
+    """From the origin of i to that of j, in ground axes."""
+    return minus(j.p, i.p)
+
+
+def relative_velocity(i: SpatialFrame, j: SpatialFrame, resolve: Resolve) -> Vector:
+    """Velocity of the origin of j in frame i, in ground axes: v_j - v_i - w_i x gap.
+
+    A force along it acts on j at its origin, and on i the opposite at the same point.
+    """
+    carried = cross(_spin(i, resolve), gap(i, j))
+    return minus(minus(_velocity(j, resolve), _velocity(i, resolve)), carried)
+
+
+def relative_spin(i: SpatialFrame, j: SpatialFrame, resolve: Resolve) -> Vector:
+    """Angular velocity of j in frame i, in ground axes."""
+    return minus(_spin(j, resolve), _spin(i, resolve))
+
+
+def _velocity(frame: SpatialFrame, resolve: Resolve) -> Vector:
+    """Of the origin, in ground axes; a marker may also move in its body.
+
+    Rejected: the rate of `p`, which is the same with twice the operations.
+    """
+    x, y, z = frame.pose.r
+    vx, vy, vz = map(resolve.rate, frame.s)
+    carried = plus(cross(frame.pose.omega, frame.s), (vx, vy, vz))
+    return plus((resolve.rate(x), resolve.rate(y), resolve.rate(z)), turned(frame.pose.R, carried))
+
+
+def _spin(frame: SpatialFrame, resolve: Resolve) -> Vector:
+    """Angular velocity in ground axes; a marker may also turn in its body: there half the sum of axis x its rate."""
+    own = frame.pose.omega
+    for axis in frame.A:
+        x, y, z = map(resolve.rate, axis)
+        own = plus(own, scaled(0.5, cross(axis, (x, y, z))))
+    return turned(frame.pose.R, own)

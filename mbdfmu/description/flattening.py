@@ -142,13 +142,21 @@ class _Part:
         if not self.place.mirrored:
             return
         for name, info in type(old).model_fields.items():
-            mark = next((m for m in info.metadata if isinstance(m, Mirrored) and m.applies(self.dimensions)), None)
-            if isinstance(values[name], Orientation):
-                values[name] = self.place.facing(values[name])
-            elif mark is not None and mark.kind == "odd":
-                values[name] = negated(values[name])
-            elif isinstance(values[name], Vector):
-                values[name] = self._direction(values[name], axial=mark is not None and mark.kind == "axial")
+            marks = (m for m in info.metadata if isinstance(m, Mirrored) and m.applies(self.dimensions))
+            values[name] = self._mirrored(values[name], next((m.kind for m in marks), "true"))
+
+    def _mirrored(self, value: Any, kind: str) -> Any:
+        if value is None or kind == "even":
+            return value
+        if isinstance(value, Orientation):
+            return self.place.facing(value)
+        if kind == "odd":
+            return negated(value)
+        if isinstance(value, Vector):
+            return self._direction(value, axial=kind == "axial")
+        if kind == "axial":  # a number in the plane, a list in space
+            return self.place.reversed(value) if isinstance(value, tuple) else self.place.turning(value)
+        return value
 
     def _direction(self, given: Vector, *, axial: bool) -> Vector:
         v = tuple(given[: self.dimensions])

@@ -97,10 +97,10 @@ class Only:
 class Mirrored:
     """Marks what a mirror makes of a field: a direction along which something moves is "true" and is reflected; an axis
     about which something turns is "axial" and is reversed besides, so that the angle stays; a number that is "odd"
-    changes its sign. A direction without mark is "true".
+    changes its sign; what is "even" stays. A direction without mark is "true".
     """
 
-    kind: Literal["true", "axial", "odd"]
+    kind: Literal["true", "axial", "odd", "even"]
     dimensions: int | None = None  # of the models that it counts in
 
     def applies(self, dimensions: int) -> bool:
@@ -310,6 +310,12 @@ Sizes = Annotated[tuple[Positive, ...], _list("a list [x, y, z]", 3), WithJsonSc
 Tensor = Annotated[_Values, AfterValidator(_moments), _TENSOR, _items(3, 6)]
 Inertia = Annotated[Annotated[Positive, Tag("<value>")] | Annotated[Tensor, Tag("<list>")], Discriminator(_kind)]
 Spin = Annotated[Annotated[Value, Tag("<value>")] | Annotated[Triple, Tag("<list>")], Discriminator(_kind)]
+_SIZES = tuple[NonNegative, ...]
+Coefficients = Annotated[_SIZES, AfterValidator(Vector), _PLACE, _items(2, 3)]  # one for each direction
+_THREE = Annotated[_SIZES, _list("a list [x, y, z]", 3), _items(3, 3)]
+SpinCoefficients = Annotated[
+    Annotated[NonNegative, Tag("<value>")] | Annotated[_THREE, Tag("<list>")], Discriminator(_kind)
+]
 _LIST = {"type": "array", "items": _ANY_NUMBER_OR_TEXT, "minItems": 1}
 Several = Annotated[
     Annotated[Value, Tag("<value>")]

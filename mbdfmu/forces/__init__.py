@@ -1,7 +1,20 @@
 """One file per force element; a force enters its family by being imported here."""
 
 from mbdfmu.forces.base import Ends, ForceBetween, ForceElement, ScalarForce
+from mbdfmu.forces.general import General
 from mbdfmu.forces.rotational import Rotational
+from mbdfmu.forces.single import Single
 from mbdfmu.forces.translational import Translational
+from mbdfmu.forces.vector import VectorForce
 
-__all__ = ["Ends", "ForceBetween", "ForceElement", "Rotational", "ScalarForce", "Translational"]
+__all__ = [
+    "Ends",
+    "ForceBetween",
+    "ForceElement",
+    "General",
+    "Rotational",
+    "ScalarForce",
+    "Single",
+    "Translational",
+    "VectorForce",
+]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from mbdfmu import planar, spatial
 from mbdfmu.description import Force, MarkerRef
 from mbdfmu.expressions import Node
 from mbdfmu.frames import Effort, Law, Load, Measure, Resolve, Share
+from mbdfmu.planar import Frame
 
 Ends = Mapping[str, Any]  # frames of planar.py or spatial.py, as the model is, by the names of the fields
 
@@ -77,3 +79,51 @@ def linear_spring(measure: Measure, stiffness: Node, damping: Node, free: Node, 
     """Force (positive towards a larger measure) and stored energy of a linear spring with a damper beside it."""
     stretch = measure.value - free
     return -(stiffness * stretch + damping * resolve.rate(measure.value)), 0.5 * stiffness * stretch * stretch
+
+
+# ---------------------------------------------------------------- forces and torques with components
+
+
+def geometry(frame: Any) -> Any:
+    """The module that knows such frames: planar or spatial."""
+    return planar if isinstance(frame, Frame) else spatial
+
+
+def wrench(i: Any, j: Any, force: Sequence[Node], torque: Sequence[Node], resolve: Resolve) -> Share:
+    """Force at the origin of j and torque on j, in ground axes; on i act the opposite ones, at the same point (T4.4).
+
+    A torque without components is none.
+    """
+    how = geometry(i)
+    rates, efforts = how.relative_velocity(i, j, resolve), tuple(force)
+    if torque:
+        rates, efforts = (*rates, *how.relative_spin(i, j, resolve)), (*efforts, *torque)
+    return Share(efforts=tuple(Effort(rate=r, effort=e) for r, e in zip(rates, efforts, strict=True)))
+
+
+def turned(frame: Any, torque: Sequence[Node]) -> Sequence[Node]:
+    """A torque given in a frame's axes, in ground axes; that of the plane has one component."""
+    return torque if isinstance(frame, Frame) else frame.axis(torque)
+
+
+def turning(value: Any, frame: Any, resolve: Resolve) -> tuple[Node, ...]:
+    """The components of a torque or rotation: one in the plane, three in space, where a default is short."""
+    if isinstance(frame, Frame):
+        return (resolve(value),)
+    nodes: tuple[Node, ...] = resolve(value if isinstance(value, tuple) else (0.0,))
+    return nodes
+
+
+def force_keys(dimensions: int) -> tuple[str, ...]:
+    """The names of the components of a force."""
+    return tuple(f"force.{k}" for k in "xyz"[:dimensions])
+
+
+def torque_keys(dimensions: int) -> tuple[str, ...]:
+    """The names of the components of a torque."""
+    return ("torque",) if dimensions == 2 else ("torque.x", "torque.y", "torque.z")
+
+
+def shown(keys: Sequence[str], values: Sequence[Node], unit: str, text: str, resolve: Resolve) -> tuple[Node, ...]:
+    """Components as signals of the element; what to use in their place."""
+    return tuple(resolve.force(key, value, unit, text) for key, value in zip(keys, values, strict=True))

@@ -1,0 +1,48 @@
+"""The force with one component that a user writes."""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Self
+
+from pydantic import model_validator
+
+from mbdfmu.description import Direction, In, MarkerRef, Value
+from mbdfmu.errors import ModelError
+from mbdfmu.expressions import Node
+from mbdfmu.forces.base import Ends, ForceBetween, wrench
+from mbdfmu.frames import Effort, Load, Measure, Resolve, Share, distance
+
+
+class Single(ForceBetween, name="single"):
+    """Force on the origin of j along an axis of `frame`, or along the line from i to j (T4.5)."""
+
+    modelica = "Modelica.Mechanics.MultiBody.Forces.LineForceWithMass"
+    parity: ClassVar = {2: {"force": "even"}, 3: {"force": "even"}}
+
+    force: Annotated[Value, In("N")] = 0.0  # along the line: positive pushes the ends apart
+    axis: Annotated[Direction | None, In("1")] = None  # none: the line between the ends
+    frame: MarkerRef | None = None  # that has the axis; none: i
+
+    @model_validator(mode="after")
+    def _axis_of_frame(self) -> Self:
+        if self.frame is not None and self.axis is None:
+            raise ModelError('has a frame but no axis in it; give the "axis", or leave the frame out')
+        return self
+
+    def outputs(self, dimensions: int) -> tuple[str, ...]:
+        return ("force",)
+
+    def load(self, ends: Ends, measures: Mapping[str, Measure], resolve: Resolve) -> Load:
+        i, j = ends["i"], ends["j"]
+        force = resolve.force("force", resolve(self.force), "N", "on j, along the axis or away from i")
+        if self.axis is None:
+            share = Share(efforts=(Effort(rate=resolve.rate(distance(i, j).value), effort=force),))
+        else:
+            share = wrench(i, j, self._components(force, ends, resolve), (), resolve)
+        return Load(shares=(share,), energy=force.graph.zero)
+
+    def _components(self, force: Node, ends: Ends, resolve: Resolve) -> tuple[Node, ...]:
+        """In ground axes."""
+        direction = resolve(self.axis)
+        length = force.graph.sum(d * d for d in direction) ** 0.5
+        frame = ends.get("frame", ends["i"])
+        return tuple(force * a / length for a in frame.axis(direction))
