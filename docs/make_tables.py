@@ -23,6 +23,7 @@ from mbdfmu.description import (
     Coordinate,
     Description,
     Force,
+    Impact,
     Initial,
     Joint,
     Marker,
@@ -45,7 +46,7 @@ DOCS = Path(__file__).resolve().parent
 TABLE = re.compile(r"(?P<begin><!-- table: (?P<name>[\w-]+) -->\n)(?P<body>.*?)(?P<end><!-- end -->)", re.DOTALL)
 BY_HAND, OPEN = "", "?"  # the last cell of a row: to be kept, not yet written
 COMMON: dict[Any, tuple[str, ...]] = {  # fields that all members of a family have
-    Joint: ("i", "j", "text", "start"),
+    Joint: ("i", "j", "text", "start", "active"),
     Force: ("i", "j", "text"),
     Shape: ("text", "mass", "density", "color", "at", "orientation"),
 }
@@ -87,7 +88,12 @@ def _schema() -> dict[str, Any]:
     return schema()
 
 
-_KINDS = {("number", "text"): "value", ("number > 0", "text"): "value > 0", ("number >= 0", "text"): "value >= 0"}
+_KINDS = {
+    ("number", "text"): "value",
+    ("number > 0", "text"): "value > 0",
+    ("number >= 0", "text"): "value >= 0",
+    ("number from 0 to 1", "text"): "value from 0 to 1",
+}
 
 
 def _kind(rule: Mapping[str, Any]) -> str:
@@ -101,8 +107,9 @@ def _kind(rule: Mapping[str, Any]) -> str:
     return _PLAIN[rule["type"]](rule)
 
 
+_BOUNDS = {"maximum": " from 0 to 1", "exclusiveMinimum": " > 0", "minimum": " >= 0"}
 _PLAIN = {
-    "number": lambda rule: "number" + (" > 0" if "exclusiveMinimum" in rule else " >= 0" if "minimum" in rule else ""),
+    "number": lambda rule: "number" + next((text for key, text in _BOUNDS.items() if key in rule), ""),
     "string": lambda rule: "name" if "A-Za-z" in rule.get("pattern", "") else "text",
     "boolean": lambda rule: "`true` or `false`",
     "array": lambda rule: _array(rule),
@@ -112,6 +119,8 @@ _PLAIN = {
 
 def _array(rule: Mapping[str, Any]) -> str:
     if "$ref" in rule["items"]:
+        return f"list of {_kind(rule['items'])}s"
+    if "minItems" not in rule:
         return f"list of {_kind(rule['items'])}s"
     least, most = rule["minItems"], rule.get("maxItems")
     if most is None:
@@ -183,7 +192,7 @@ def _kinds(member: Any) -> list[int]:
         return [2]
     if issubclass(member, Joint):
         return [d for d in (2, 3) if member.freedoms.of(d) is not None]
-    return [2] if member in (Coordinate, Motion) else [2, 3]
+    return [2] if member in (Coordinate, Motion, Impact) else [2, 3]
 
 
 def forces() -> Iterator[Row]:
@@ -241,6 +250,7 @@ def _samples() -> Iterator[tuple[str, str, Any]]:
     yield "coordinate in rad", "coordinates", Coordinate
     yield "motion of an angle", "motions", Motion
     yield "constraint in m", "constraints", "BODY.x - 1"
+    yield "impact", "impacts", Impact
 
 
 def _sample(section: str, element: Any, dimensions: int) -> list[Any]:
@@ -271,7 +281,8 @@ def _free_body(dimensions: int) -> Description:
     return Description(format_version=1, name="sample", dimensions=dimensions, bodies={"BODY": body})
 
 
-FILLED = {"first": "BODY.phi", "second": "BODY.x", "terms": {"BODY.x": 1}}  # required fields that are no numbers
+# Required fields that are no numbers.
+FILLED = {"first": "BODY.phi", "second": "BODY.x", "terms": {"BODY.x": 1}, "gap": "BODY.y"}
 
 
 def _made(element: Any) -> Element:

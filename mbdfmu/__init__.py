@@ -15,7 +15,7 @@ _HOME = {
     "Output": "description", "Motion": "description", "Coordinate": "description", "Constraint": "description",
     "Description": "facade", "Experiment": "description", "Initial": "description", "Orientation": "description",
     "Box": "description", "Cylinder": "description", "Rod": "description", "Sphere": "description",
-    "Submodel": "description",
+    "Submodel": "description", "Event": "description", "Impact": "description",
     "Result": "results", "compare": "regression",
 }  # fmt: skip
 _MODULES = (
@@ -46,7 +46,13 @@ if TYPE_CHECKING:
         Description as Description,
     )
     from mbdfmu.description import (
+        Event as Event,
+    )
+    from mbdfmu.description import (
         Experiment as Experiment,
+    )
+    from mbdfmu.description import (
+        Impact as Impact,
     )
     from mbdfmu.description import (
         Initial as Initial,

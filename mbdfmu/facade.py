@@ -21,7 +21,9 @@ from mbdfmu.description import (
     Coordinate,
     Description,
     Element,
+    Event,
     Force,
+    Impact,
     Input,
     Joint,
     Marker,
@@ -39,7 +41,7 @@ from mbdfmu.tabular import read_inputs
 _SECTION: dict[type[Element], str] = {
     Parameter: "parameters", Input: "inputs", Marker: "markers", Body: "bodies", Joint: "joints", Force: "forces",
     Motion: "motions", Coordinate: "coordinates", Constraint: "constraints", Output: "outputs",
-    Submodel: "submodels",
+    Event: "events", Impact: "impacts", Submodel: "submodels",
 }  # fmt: skip
 DEFAULT_POINTS = 500  # of output, where nothing is said
 
@@ -240,6 +242,7 @@ class Model:
             complete=not message,
             message=message,
             notes=tuple(recording.notes),
+            events=tuple(recording.events),
             model=self.name,
             description=self.description.whole().to_json(),
             parameters={name: float(value) for name, value in parameters.items()},

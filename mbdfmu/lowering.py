@@ -22,7 +22,7 @@ from mbdfmu.expressions import Graph, Node, compile_tape
 from mbdfmu.expressions.graph import without_collection
 from mbdfmu.expressions.opcodes import ADD, DIV, LOAD, MUL, NEG, SELECT, SUB
 from mbdfmu.frames import Kernel, Row
-from mbdfmu.signals import Constraint, ForceTerm, SymbolicModel, tabulate
+from mbdfmu.signals import Constraint, Crossing, Event, ForceTerm, Impact, SymbolicModel, tabulate
 
 BLOB_VERSION = 3
 MAGIC = b"MBDFMU\r\n"
@@ -36,6 +36,8 @@ SPACES = {
 BY_A, BY_V, BY_Q, BY_X, PLAIN = range(5)
 _KIND = {"a": BY_A, "v": BY_V, "x": BY_X, "lam": PLAIN, "xd": PLAIN, "y": PLAIN}
 _SOLVED = frozenset({"a", "lam", "xd", "y"})  # the spaces of what index 1 solves for
+# Kinds of what is watched, shared with solver/switches.hpp.
+EVENT, CROSSING, IMPACT = range(3)
 _LEVELS = ("position", "velocity", "acceleration")
 _OF_LEVEL = dict(zip(_LEVELS, ("q", "v", "a"), strict=True))  # whose derivatives give the row of G
 # Native element tables of solver/elements.hpp and solver/spatial.hpp.
@@ -148,6 +150,7 @@ class _Lowering:
     def lower(self) -> Lowered:
         m = self.m
         at = self._constants()
+        self._times()
         self._constraints()
         self._forces()
         self._user_coordinates()
@@ -161,6 +164,7 @@ class _Lowering:
         sections["params"] = _doubles(s.start for s in m.parameters)
         sections["nominal"] = _doubles(s.nominal for s in m.states)
         sections |= self._names()
+        sections |= self._switches()
         return Lowered(
             blob=pack(sections), model=m, parameters=self.p, inputs=self.u, coordinates=self.q, signals=list(m.signals)
         )
@@ -187,6 +191,14 @@ class _Lowering:
             *names, *turned, *names, *(name for part in parts for name in part),
         )  # fmt: skip
         return body_at, gravity_at, start_at, self.constants.block([m.length], "the model's length")
+
+    def _times(self) -> None:
+        """What events and impacts need of parameters."""
+        block = self.constants.block
+        names = [(f"restitution of impact '{i.name}'", f"rest speed of impact '{i.name}'") for i in self.m.impacts]
+        pairs = zip(self.m.impacts, names, strict=True)
+        self.impact_at = [block([i.restitution, i.rest_speed], *texts) for i, texts in pairs]
+        self.breaks = (0, 0)
 
     # ---- rows
 
@@ -288,6 +300,7 @@ class _Lowering:
             "monitor": [w.node for w in self.m.windings] + [side.node for side in self.m.sides],
             "cond": [*conditions, *(e[2] for e in condition_entries)],
             "signal": computed,
+            "events": [e.indicator for e in self._indicators],
         }
         sections: dict[str, bytes] = {}
         for name, nodes in programs.items():
@@ -407,6 +420,31 @@ class _Lowering:
             "nodes": _ints(numbers[group] for group in groups),
             "scales": _ints(rotational),
             "signals": _text(json.dumps(self._signal_table(), separators=(",", ":"))),
+        }
+
+    @property
+    def _indicators(self) -> list[Event | Crossing | Impact]:
+        return [*self.m.events, *self.m.crossings, *self.m.impacts]
+
+    def _switches(self) -> dict[str, bytes]:
+        """Rows that are off at the start, what is watched, and what events switch."""
+        rows: dict[str, list[int]] = {}
+        for k, (c, _) in enumerate(self.rows):
+            rows.setdefault(c.label, []).append(k)
+        kinds = [EVENT] * len(self.m.events) + [CROSSING] * len(self.m.crossings) + [IMPACT] * len(self.m.impacts)
+        places = [(0, 0)] * (len(kinds) - len(self.m.impacts))
+        places += [(rows[i.label][0], at) for i, at in zip(self.m.impacts, self.impact_at, strict=True)]
+        table = [
+            (kind, any(s.value[0] in _SOLVED for s in one.indicator.support), *place)
+            for kind, one, place in zip(kinds, self._indicators, places, strict=True)
+        ]
+        actions = [(k, row, on) for k, e in enumerate(self.m.events) for label, on in e.actions for row in rows[label]]
+        return {
+            "inactive": _ints(k for k, (c, _) in enumerate(self.rows) if not c.active),
+            "evnames": _text("".join(f"{one.name}\n" for one in self._indicators)),
+            "evtable": _ints(n for row in table for n in row),
+            "actions": _ints(n for action in actions for n in action),
+            "breaks": _ints(self.breaks),
         }
 
     def _signal_table(self) -> dict[str, Any]:

@@ -27,6 +27,7 @@ MAT_KEYWORD = re.compile(
     "switch|try|while"
 )
 STATISTIC, PARAMETER = "statistics.", "parameters."  # prefixes of the HDF5 attributes that hold them
+EVENTS = "%run/events"  # HDF5 dataset: time and name in every line
 MODEL = "%model/description"  # HDF5 dataset; too long for an attribute, and no signal has such a key
 
 
@@ -42,6 +43,7 @@ class Result(Table):
     statistics: dict[str, int | float] = field(default_factory=dict, kw_only=True)
     complete: bool = field(default=True, kw_only=True)
     message: str = field(default="", kw_only=True)
+    events: tuple[tuple[float, str], ...] = field(default=(), kw_only=True)  # time, name
     notes: tuple[str, ...] = field(default=(), kw_only=True)
     model: str = field(default="", kw_only=True)
     description: str = field(default="", kw_only=True)
@@ -88,6 +90,8 @@ class Result(Table):
                 file.attrs[key] = value
             if self.description:
                 file[MODEL] = self.description
+            if self.events:
+                file[EVENTS] = "\n".join(f"{time!r} {name}" for time, name in self.events)
 
     def _story(self) -> dict[str, Any]:
         """What else there is to say, as attributes."""
@@ -186,6 +190,7 @@ def _from_hdf5(cls: type[Result], file: h5py.File) -> Result:
         {name: dataset[()] for name, dataset in datasets.items()},
         {name: str(dataset.attrs.get("unit", "")) for name, dataset in datasets.items()},
         notes=tuple(str(file.attrs.get("notes", "")).splitlines()),
+        events=tuple(map(_event, file[EVENTS].asstr()[()].splitlines())) if EVENTS in file else (),
         statistics=_attributes(file, STATISTIC),
         complete=bool(file.attrs.get("complete", True)),
         message=str(file.attrs.get("message", "")),
@@ -193,6 +198,11 @@ def _from_hdf5(cls: type[Result], file: h5py.File) -> Result:
         description=file[MODEL].asstr()[()] if MODEL in file else "",
         parameters=_attributes(file, PARAMETER),
     )
+
+
+def _event(line: str) -> tuple[float, str]:
+    time, _, name = line.partition(" ")
+    return float(time), name
 
 
 def _attributes(file: h5py.File, prefix: str) -> dict[str, Any]:

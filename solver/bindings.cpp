@@ -72,6 +72,7 @@ nb::dict statistics(const Simulation& m) {
     d["jacobians"] = s.jacobians, d["factorisations"] = s.factorisations, d["pivoting_fallbacks"] = s.fallbacks;
     d["constraint_checks"] = s.constraint_checks, d["extra_iterations"] = s.extra_iterations,
     d["restarts"] = s.restarts;
+    d["events"] = m.instance.state.events;
     d["worst_position_violation"] = s.worst_position_violation;
     d["worst_velocity_violation"] = m.instance.worst_velocity_violation;
     return d;
@@ -216,6 +217,7 @@ NB_MODULE(_solver, m) {
                          for (const auto& r : s.instance.state.redundancies) found.emplace_back(r.row, r.repeats);
                          return found;
                      })
+        .def_prop_ro("events", [](const Simulation& s) { return s.driver.occurrences(); })
         .def_prop_ro("length", [](const Simulation& s) { return s.instance.length(); })
         .def_prop_ro("statistics", &statistics)
         .def_prop_ro(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace mbd {
 namespace {
@@ -44,12 +45,15 @@ const char* reason(Status status) {
 
 }  // namespace
 
+double Driver::instant(double t) { return 4 * std::numeric_limits<double>::epsilon() * std::max(std::fabs(t), 1e-3); }
+
 void Driver::start() {
     statistics = Statistics{};
     chosen_at_ = -1;
     instance_.factorisations = instance_.fallbacks = 0;
     instance_.worst_velocity_violation = 0;
     scheme_->start(instance_, options_.tolerance);
+    watch();
 }
 
 void Driver::restart() {
@@ -57,6 +61,7 @@ void Driver::restart() {
     instance_.restart();
     scheme_->start(instance_, options_.tolerance);
     instance_.state.restart_pending = false;
+    instance_.state.drift = 0;
 }
 
 void Driver::restore(const State& saved) {
@@ -64,7 +69,9 @@ void Driver::restore(const State& saved) {
     if (saved.memory.size() != scheme_->memory_size())
         throw ModelError("the saved state belongs to another scheme, or the same with other options");
     instance_.state = saved;
+    occurrences_.resize(std::min(occurrences_.size(), static_cast<std::size_t>(saved.events)));
     chosen_at_ = -1;
+    burst_ = 0;
     instance_.update();
     instance_.report();
 }
@@ -107,13 +114,22 @@ bool Driver::advance(double t, Poll poll, void* context, long limit) {
     if (t < instance_.state.t)
         throw ModelError("cannot advance from t = " + shown(instance_.state.t) + " s back to t = " + shown(t) + " s");
     if (instance_.state.restart_pending) restart();
-    if (crossed_without_step(t)) return true;
+    look();
     bool stopped = false;
     limit_ = limit > 0 ? statistics.steps + limit : 0;
-    if (options_.step > 0)
-        fixed_steps(t, poll, context, stopped);
-    else
-        controlled_steps(t, poll, context, stopped);
+    State& s = instance_.state;
+    while (s.t < t && !stopped && !limited()) {
+        const double at = next_break();
+        const double end = at <= t ? std::max(s.t, at - instant(at)) : t;
+        if (s.t == end)
+            cross_break(at);
+        else if (short_of_a_step(end - s.t))
+            cross_without_step(end);
+        else if (options_.step > 0)
+            fixed_steps(end, poll, context, stopped);
+        else
+            controlled_steps(end, poll, context, stopped);
+    }
     statistics.factorisations = instance_.factorisations;
     statistics.fallbacks = instance_.fallbacks;
     return !stopped;
@@ -128,13 +144,34 @@ void Driver::accept(const StepResult& result, double h) {
     statistics.worst_position_violation = std::max(statistics.worst_position_violation, result.violation);
 }
 
+// Takes a step that has succeeded, to t. False where something occurred on the way: the motion has started anew there.
+bool Driver::taken(const StepResult& result, double h, double t) {
+    const bool watched = instance_.system.switches.any();
+    if (watched) before_ = instance_.state;
+    accept(result, h);
+    instance_.state.t = t;
+    return !watched || !occurred(h);
+}
+
 // A remainder far below the last step is crossed by its Taylor polynomial, whose error is smaller than that of any
 // step: a step that short would divide the rounding of q by beta h^2.
-bool Driver::crossed_without_step(double t) {
+bool Driver::short_of_a_step(double d) const {
+    const State& s = instance_.state;
+    return s.drift + d <= std::max(shortest_remainder * s.last_step, 0.1 * options_.smallest_step);
+}
+
+void Driver::cross_without_step(double t) {
     State& s = instance_.state;
     const double d = t - s.t;
-    if (!(d > 0 && s.drift + d <= std::max(shortest_remainder * s.last_step, 0.1 * options_.smallest_step)))
-        return false;
+    const bool watched = instance_.system.switches.any();
+    if (watched) before_ = s;
+    drift(d);
+    s.t = t;
+    if (watched) occurred(d);
+}
+
+void Driver::drift(double d) {
+    State& s = instance_.state;
     for (int k = 0; k < instance_.system.nv; ++k) {
         s.q[k] += d * (s.v[k] + d / 2 * s.a[k]);
         s.v[k] += d * s.a[k];
@@ -143,8 +180,7 @@ bool Driver::crossed_without_step(double t) {
     for (int k = 0; k < instance_.system.nx; ++k) s.x[k] += d * s.xdot[k];
     instance_.follow_turns();
     s.drift += d;
-    s.t = t;
-    return true;
+    s.t += d;
 }
 
 // A corrector may fail because another choice of independent rows is due: then the motion goes on with that.
@@ -194,15 +230,14 @@ void Driver::fixed_steps(double t, Poll poll, void* context, bool& stopped) {
             if (result.status != Status::turned && k < count && singular_pose_passed(h)) {
                 s.t = begin + static_cast<double>(++k) * h;
                 if (k == count) s.t = t;
+                look();
                 continue;
             }
             if (result.status == Status::turned || !rows_chosen_anew(result, h)) fail(result, h);
             --k;
             continue;
         }
-        accept(result, h);
-        s.t = k == count ? t : begin + static_cast<double>(k) * h;
-        if (limited()) return;
+        if (!taken(result, h, k == count ? t : begin + static_cast<double>(k) * h) || limited()) return;
         if (poll && k % poll_interval == 0 && k < count && poll(context)) {
             stopped = true;
             return;
@@ -245,8 +280,7 @@ void Driver::controlled_steps(double t, Poll poll, void* context, bool& stopped)
         StepResult result = scheme_->step(instance_, h, statistics);
         result.error = std::max(result.error, std::pow(result.turn, scheme_->error_order()));
         if (result.status == Status::done && result.error <= 1) {
-            accept(result, h);
-            if (last) s.t = t;
+            const bool arrived = taken(result, h, last ? t : s.t + h);
             const double proposal = h * accepted_factor(result.error, after_rejection);
             if (h > 0.75 * s.h || after_rejection)
                 s.h = proposal == h && !after_rejection ? s.h : proposal;
@@ -255,7 +289,7 @@ void Driver::controlled_steps(double t, Poll poll, void* context, bool& stopped)
             s.h = std::max(s.h,
                            options_.smallest_step);  // refused there, the step is named instead of shrinking for ever
             after_rejection = false;
-            if (limited()) return;
+            if (!arrived || limited()) return;
         } else {
             ++statistics.rejected;
             if (result.status != Status::done && rows_chosen_anew(result, h)) continue;

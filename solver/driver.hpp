@@ -2,6 +2,9 @@
 // Decisions come from counts and from the state, never from a clock.
 #pragma once
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "instance.hpp"
 #include "schemes/scheme.hpp"
@@ -36,6 +39,9 @@ public:
 
     Statistics statistics;
 
+    // What has occurred since the start: time, and the name of an event, impact or crossing.
+    const std::vector<std::pair<double, std::string>>& occurrences() const { return occurrences_; }
+
 private:
     Instance& instance_;
     std::unique_ptr<Scheme> scheme_;
@@ -43,12 +49,40 @@ private:
     double chosen_at_ = -1;  // time of the last try with other rows
     long limit_ = 0;         // value of statistics.steps at which advance() returns; 0 = none
 
+    // ---- events and breaks (events.cpp)
+    std::vector<std::pair<double, std::string>> occurrences_;
+    std::vector<double> indicators_;  // at the state
+    State before_, after_;            // the step in which something occurs, and the motion up to it
+    long burst_ = 0;                  // occurrences since `burst_began_`, while time hardly advances
+    double burst_began_ = 0;
+    void watch();
+    void see();
+    double excess(std::size_t k) const;
+    double excess() const;
+    void remember_sides();
+    void look();
+    bool occurred(double h);
+    void move_from_before(double d);
+    void locate(double h);
+    void act();
+    void note(const std::string& name);
+    double next_break() const;
+    void cross_break(double at);
+    bool jumps(double at);
+    void start_after(double at);
+
+    // what lies this near counts as one time
+    static double instant(double t);
     bool limited() const { return limit_ > 0 && statistics.steps >= limit_; }
     double first_step(double remaining) const;
+    // towards t; they return early where an event has started the motion anew
     void fixed_steps(double t, Poll poll, void* context, bool& stopped);
     void controlled_steps(double t, Poll poll, void* context, bool& stopped);
     void accept(const StepResult& result, double h);
-    bool crossed_without_step(double t);
+    bool short_of_a_step(double d) const;
+    void drift(double d);
+    void cross_without_step(double t);
+    bool taken(const StepResult& result, double h, double t);
     double accepted_factor(double error, bool after_rejection) const;
     bool singular_pose_passed(double h);
     bool rows_chosen_anew(const StepResult& result, double h);

@@ -46,6 +46,7 @@ Point Instance::point(double t, const double* q, const double* vel, const double
     Point p;
     p.at = {&time_, inputs_at(t),     state.udot.data(), state.parameters.data(), q,         vel,    acc, lam, x,
             xd,     constants.data(), nullptr,           state.turns.data(),      algebraic, nullptr};
+    if (system.switches.any()) p.hold = state.hold.data();
     return p;
 }
 
@@ -58,7 +59,7 @@ Violation Instance::worst(const double* rows) const {
     for (int k = 0; k < system.nc; ++k) {
         double scaled = std::fabs(rows[k]) * row_scale_[k];
         // What a row left out holds others hold, but for what rounded numbers in a model file make of it.
-        if (scaled <= state.misfit && is_left_out(k)) scaled = 0;
+        if ((scaled <= state.misfit && is_left_out(k)) || !is_active(k)) scaled = 0;
         if (scaled <= w.scaled && w.row >= 0) continue;
         w = {k, scaled, rows[k]};
         if (!(scaled <= w.scaled)) break;  // not a number: nothing is worse
@@ -131,8 +132,13 @@ void Instance::place_at_start() {
     state.t = state.t_input = state.h = state.last_step = state.drift = 0;
     state.restart_pending = false;
     state.memory.clear();
-    state.dropped.clear();
+    state.inactive.clear();
+    for (int row : system.switches.inactive) state.inactive.push_back(system.nv + row);
+    state.hold.assign(system.nc, 0.0);
+    state.sides.assign(system.switches.indicators.size(), 0);
+    state.events = 0;
     state.redundancies.clear();
+    leave_out();
     state.misfit = 0;
     state.order = order1_ = system.preferred_order();
     state.model = system.identity;
@@ -232,10 +238,11 @@ void Instance::report() {
 // A row left out is met by the others, unless two of them ask for different rates: then the motion is nobody's.
 void Instance::check_left_out() {
     const auto above = [&](int k) { return system.level[k - system.nv] > 0; };
-    if (std::none_of(state.dropped.begin(), state.dropped.end(), above)) return;
+    const auto repeated = repeating();
+    if (std::none_of(repeated.begin(), repeated.end(), above)) return;
     const double size = fastest(fastest(1, v), a);
     system.residual(state_point(), work, rows_.data());
-    for (int k : state.dropped)
+    for (int k : repeated)
         if (above(k) && !(std::fabs(rows_[k]) * row_scale_[k - system.nv] <= asked_alike * size))
             throw StepFailed(
                 label(k) + " at t = " + number(state.t) +

@@ -35,7 +35,11 @@ struct State {
     std::vector<double> parameters;
     std::vector<double> turns;             // angles that count turns, at the last accepted step
     std::vector<Redundancy> redundancies;  // rows that repeat others and are left out
-    std::vector<int> dropped;              // their unknowns, sorted
+    std::vector<int> inactive;             // unknowns of rows that are switched off, sorted
+    std::vector<int> dropped;              // unknowns of the rows left out for either reason, sorted
+    std::vector<double> hold;              // of every row: what its value is held at
+    std::vector<char> sides;               // of every indicator: whether it was positive
+    long events = 0;                       // that have occurred
     double misfit = 0, misfit_limit = 0;   // how far these may be open, scaled: for now, and at most
     bool restart_pending = false;          // a discontinuity at t waits for its restart
     std::vector<double> memory;            // of the scheme
@@ -84,6 +88,11 @@ public:
     // Rows that nearly repeat others at the state but did not at the start, by name; empty where there are none.
     std::string dead_point();
     bool is_left_out(int row) const;
+    // ---- rows on and off (switches.cpp)
+    bool is_active(int row) const;
+    void switch_row(int row, bool on);
+    void indicators(double* out);                   // of events, at the state
+    void collide(const std::vector<int>& hitting);  // indicators of impacts: new velocities, contacts at rest hold
     void report();
     void signals(double* out);
 
@@ -121,6 +130,7 @@ private:
     std::vector<int> masked_, masked_singles_, masked_pairs_;  // what belongs to the rows left out
     std::vector<Entry> dropped_gradients_;
     double time_ = 0;
+    struct Contact;
 
     std::vector<double> independent_;  // lambda with 0 in the rows left out: the scheme goes on with that
     std::vector<char> wanted_;         // start conditions that are not given up
@@ -139,12 +149,12 @@ private:
     double fastest(double least, const std::vector<double>& rates) const;
     [[noreturn]] void refuse_singular();
     std::string undetermined() const;
-    // G at the last evaluate_index1(), unmasked: f(constraint, coordinate, value)
+    // G at the last evaluate_index1(), without rows that are off: f(constraint, coordinate, value)
     template <class F>
     void for_each_gradient_entry(F&& f) const {
         const int nv = system.nv, nc = system.nc;
         const auto visit = [&](const Pattern::Place& p, double value) {
-            if (p.row >= nv && p.row < nv + nc && p.col < nv) f(p.row - nv, p.col, value);
+            if (p.row >= nv && p.row < nv + nc && p.col < nv && is_active(p.row - nv)) f(p.row - nv, p.col, value);
         };
         for (std::size_t e = 0; e < work.singles.size(); ++e) visit(system.pattern.singles[e], work.singles[e]);
         for (std::size_t e = 0; e < work.pairs.size(); ++e) visit(system.pattern.pairs[e], work.pairs[e]);
@@ -176,6 +186,13 @@ private:
     [[noreturn]] void refuse_kept(const StartOptions::Values& kept) const;
     std::string held_hint() const;
     std::string required_hint() const;
+
+    // ---- rows on and off (switches.cpp)
+    void leave_out();
+    std::vector<int> repeating() const;  // unknowns of rows left out because they repeat others
+    std::vector<Contact> contacts(const std::vector<int>& hitting);
+    void exchange_impulses(const std::vector<Contact>& contacts);
+    void push_only(std::vector<Contact>& contacts);
 
     // ---- rows that repeat others (redundancy.cpp)
     bool has_loops() const;

@@ -51,7 +51,8 @@ bool Instance::surely_independent() {
     const Elimination& program = system.elimination(Order::patient);
     if (!program.exists()) return false;
     factor1_.values.resize(program.values());
-    return program.factorise(work.singles, work.pairs, {}, factor1_.values.data());
+    if (!state.inactive.empty()) mask();
+    return program.factorise(work.singles, work.pairs, state.inactive, factor1_.values.data());
 }
 
 // G with translations in the model's length and rows of size one, transposed.
@@ -76,7 +77,8 @@ Eigen::SparseMatrix<double> Instance::unit_gradient(std::vector<double>& sizes) 
 // The rows that repeat others at the last evaluate_index1(), and what they repeat.
 std::vector<Redundancy> Instance::repeated_rows(double threshold) const {
     std::vector<Redundancy> found;
-    if (system.nc == 0) return found;  // Eigen::SparseQR reads beyond an empty matrix
+    // Eigen::SparseQR reads beyond an empty matrix
+    if (static_cast<int>(state.inactive.size()) == system.nc) return found;
     std::vector<double> sizes;
     const auto transposed = unit_gradient(sizes);
     Eigen::SparseQR<Eigen::SparseMatrix<double>, Eigen::NaturalOrdering<int>> qr;  // earlier rows are kept
@@ -89,6 +91,7 @@ std::vector<Redundancy> Instance::repeated_rows(double threshold) const {
     const auto& order = qr.colsPermutation().indices();
     for (int k = rank; k < system.nc; ++k) {
         Redundancy r{order[k], {}};
+        if (!is_active(r.row)) continue;
         Eigen::VectorXd combination = Eigen::VectorXd(R.col(k)).head(rank);
         R.topLeftCorner(rank, rank).template triangularView<Eigen::Upper>().solveInPlace(combination);
         for (int j = 0; j < rank; ++j)
@@ -101,17 +104,16 @@ std::vector<Redundancy> Instance::repeated_rows(double threshold) const {
 
 bool Instance::choose_rows() {
     const auto before = state.dropped;
-    state.dropped.clear();
     state.redundancies.clear();
+    leave_out();
     if (system.nc > 0) {
         evaluate_index1();
         if (has_loops() && !surely_independent()) state.redundancies = repeated_rows(dependent);
     }
-    for (const auto& r : state.redundancies) state.dropped.push_back(system.nv + r.row);
-    std::sort(state.dropped.begin(), state.dropped.end());
+    leave_out();
     if (state.dropped == before) return false;
     state.misfit = 0;
-    const double open = state.dropped.empty() ? 0 : position_violation().scaled;
+    const double open = state.redundancies.empty() ? 0 : position_violation().scaled;
     state.misfit = std::max(margin * open, least_misfit);
     state.misfit_limit = std::clamp(growth * open, least_limit, greatest_limit);
     return true;
@@ -178,16 +180,17 @@ void Instance::mask() {
 // be shifted without any effect on the motion; torques count by the model's length. A loop's direction touches the rows
 // of that loop only, so that many loops cost little.
 void Instance::spread_reactions() {
-    const int count = static_cast<int>(state.dropped.size());
+    const auto repeated = repeating();
+    const int count = static_cast<int>(repeated.size());
     if (count == 0) return;
     const auto weight = [&](int row) { return system.rotational[system.nv + row] ? 1 / length() : 1.0; };
     std::vector<Eigen::Triplet<double>> entries;
     for (int k = 0; k < count; ++k) {
         std::fill(unknowns_.begin(), unknowns_.end(), 0.0);
         for (const auto& g : dropped_gradients_)
-            if (g.row == state.dropped[k]) unknowns_[g.col] += g.value;
+            if (g.row == repeated[k]) unknowns_[g.col] += g.value;
         solve(factor1_, unknowns_.data());  // [M G^T; G 0][0; c] = [g; 0]: g is the combination c of the rows kept
-        unknowns_[state.dropped[k]] = -1;
+        unknowns_[repeated[k]] = -1;
         double largest = 0;
         for (int row = 0; row < system.nc; ++row)
             largest = std::max(largest, std::fabs(unknowns_[system.nv + row]) * weight(row));

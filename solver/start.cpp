@@ -267,8 +267,8 @@ bool Instance::close_what_does_not_repeat(const Demands& open, const std::vector
     const std::vector<double> given = state.q;
     if (choose_rows() && close_positions(held).largest() <= accepted) return true;
     state.q = given;
-    state.dropped.clear();
     state.redundancies.clear();
+    leave_out();
     state.misfit = 0;
     return false;
 }
@@ -331,10 +331,10 @@ void Instance::correct_velocities(const StartOptions& options) {
 
 // Two motions that drive the same may fit each other at the start and part from there.
 void Instance::check_rates_left_out() {
-    if (state.dropped.empty()) return;
+    if (state.redundancies.empty()) return;
     const double size = fastest(1, v);
     system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
-    for (int k : state.dropped)
+    for (int k : repeating())
         if (const int row = k - system.nv; !(std::fabs(velocity_rows_[row]) * row_scale_[row] <= fitting_rates * size))
             throw ModelError(label(k) + " repeats what other joints or motions hold, but opens with " +
                              number(velocity_rows_[row]) + (system.rotational[k] ? " rad/s" : " m/s") +

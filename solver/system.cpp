@@ -24,6 +24,7 @@ System::System(const unsigned char* data, std::size_t size) {
     read_programs(blob);
     read_names(blob);
     read_conditions(blob);
+    read_switches(blob);
     build_pattern();
     eager_ = Elimination(pattern, n(), nodes, Order::eager, dearest_program);
     patient_ = Elimination(pattern, n(), nodes, Order::patient,
@@ -203,6 +204,13 @@ void System::read_conditions(const Blob& blob) {
         damaged("the program of the start conditions has the wrong number of results");
 }
 
+void System::read_switches(const Blob& blob) {
+    switches = Switches(blob, nc, n_constants);
+    indicators_ = Tape(blob, "events", spaces());
+    if (indicators_.outputs() != static_cast<int>(switches.indicators.size()))
+        damaged("the program of the events has the wrong number of results");
+}
+
 void System::build_pattern() {
     for (int k = 0; k < 3 * bodies_; ++k) pattern.singles.push_back({k, k});
     for (int b = 0; b < spatial_; ++b) SpatialBody::pattern(b, pattern);
@@ -243,7 +251,7 @@ void System::each_table(F&& f) const {
 Workspace System::workspace() const {
     Workspace w;
     w.registers.resize(std::max({residual_.size(), derivative_.size(), constraints_.size(), rates_.size(),
-                                 monitor_.size(), conditions_.size(), signals_.size()}));
+                                 monitor_.size(), conditions_.size(), signals_.size(), indicators_.size()}));
     w.cs.resize(2 * bodies_);
     w.rotations.resize(9 * spatial_);
     w.inverse_tangents.resize(9 * spatial_);
@@ -413,12 +421,19 @@ void System::kind_factors(const Coefficients& z, double (&factor)[4][KINDS]) {
     factor[1][BY_X] = z.xv;
 }
 
+void System::take_holds(const Point& point, double* phi) const {
+    if (point.hold != nullptr)
+        for (int k = 0; k < nc; ++k) phi[k] -= point.hold[k];
+}
+
 void System::residual(const Point& point, Workspace& w, double* r) const {
     evaluate<false>(point, {1, 0, 0, 0, 0}, w, r);
+    take_holds(point, r + nv);
 }
 
 void System::residual_and_derivative(const Point& point, const Coefficients& z, Workspace& w, double* r) const {
     evaluate<true>(point, z, w, r);
+    take_holds(point, r + nv);
 }
 
 void System::constraints(const Point& given, Workspace& w, double* phi) const {
@@ -434,6 +449,7 @@ void System::constraints(const Point& given, Workspace& w, double* phi) const {
     constraints_.run(point, w.registers.data());
     for (std::size_t k = 0; k < constraint_rows_.size(); ++k)
         phi[constraint_rows_[k]] = constraints_.output(w.registers.data(), static_cast<int>(k));
+    take_holds(point, phi);
 }
 
 void System::rates(const Point& given, Workspace& w, double* velocity, double* gamma) const {
@@ -469,6 +485,11 @@ void System::initial_conditions(const Point& given, Workspace& w, double* values
     derivatives.resize(condition_entries.size());
     for (std::size_t k = 0; k < derivatives.size(); ++k)
         derivatives[k] = conditions_.output(w.registers.data(), count + static_cast<int>(k));
+}
+
+void System::indicators(const Point& given, Workspace& w, double* out) const {
+    indicators_.run(prepared(given, w), w.registers.data());
+    for (int k = 0; k < indicators_.outputs(); ++k) out[k] = indicators_.output(w.registers.data(), k);
 }
 
 void System::signals(const Point& given, Workspace& w, double* out) const {

@@ -25,6 +25,7 @@
 #include "elements.hpp"
 #include "linear.hpp"
 #include "spatial.hpp"
+#include "switches.hpp"
 #include "tape.hpp"
 
 namespace mbd {
@@ -69,6 +70,7 @@ public:
     void monitor(const Point& point, Workspace& w, double* out) const;
     void initial_conditions(const Point& point, Workspace& w, double* values, std::vector<double>& derivatives) const;
     void signals(const Point& point, Workspace& w, double* out) const;
+    void indicators(const Point& point, Workspace& w, double* out) const;
     int signal_count() const { return static_cast<int>(addresses_.size()); }
 
     // ---- orientations
@@ -94,6 +96,7 @@ public:
     std::vector<Pattern::Place> condition_entries;  // condition, coordinate
     std::vector<char> held;                         // coordinates that assembly may not move
     Nodes nodes;
+    Switches switches;
     const Elimination& elimination(Order order) const { return order == Order::eager ? eager_ : patient_; }
     // The order with fewer operations; patient where they are equal, because its pivots depend less on each other.
     Order preferred_order() const {
@@ -123,7 +126,7 @@ private:
     double refactor_cost_ = 1;
     std::vector<Element> coincident_, angle_, inline_, translational_, rotational_springs_;  // planar
     std::vector<Element> coincident3_, perpendicular_, in_plane_;                            // spatial
-    Tape parameters_, residual_, derivative_, constraints_, rates_, monitor_, conditions_, signals_;
+    Tape parameters_, residual_, derivative_, constraints_, rates_, monitor_, conditions_, signals_, indicators_;
     std::vector<std::int32_t> residual_rows_, constraint_rows_, rate_rows_;
     std::vector<Entry> entries_;
     struct Triple {
@@ -144,12 +147,14 @@ private:
     std::string body_of(int coordinate) const {
         return labels[coordinate].substr(0, labels[coordinate].rfind('\'') + 1);
     }
+    void take_holds(const Point& point, double* phi) const;
     Spaces spaces() const;
     void read_counts(const Blob& blob);
     void read_elements(const Blob& blob);
     void read_programs(const Blob& blob);
     void read_names(const Blob& blob);
     void read_conditions(const Blob& blob);
+    void read_switches(const Blob& blob);
     void build_pattern();
 };
 

@@ -36,6 +36,7 @@ using Spaces = std::array<int, SPACES>;  // how many numbers each space holds
 // One evaluation point: where the numbers of each space are.
 struct Point {
     std::array<const double*, SPACES> at{};
+    const double* hold = nullptr;  // of every constraint row, what its value is held at; null where that is 0
 };
 
 class Tape {

@@ -731,7 +731,7 @@ def test_the_schema_lists_every_entry_and_every_registered_element():
     assert set(document["properties"]) == set(Description.model_fields)
     assert document["required"] == ["format_version", "name"] and document["additionalProperties"] is False
     for family, member, fields in (
-        ("Joint", DummySlider, {"type", "text", "i", "j", "start", "axis"}),
+        ("Joint", DummySlider, {"type", "text", "i", "j", "start", "active", "axis"}),
         ("Force", DummySpring, {"type", "text", "i", "j", "stiffness", "damping", "free_length"}),
     ):
         entry = definitions[member.__name__]

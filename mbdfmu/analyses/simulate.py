@@ -27,6 +27,7 @@ class Recording:
     names: Sequence[str]
     values: NDArray[np.float64]  # times x names
     statistics: dict[str, int | float]
+    events: Sequence[tuple[float, str]] = ()  # that have occurred
     notes: Sequence[str] = ()  # what a reader of the values has to know
     failure: StepFailed | None = None
     interrupted: bool = False
@@ -98,6 +99,7 @@ def simulate(
         names=names,
         values=values,
         statistics=simulation.statistics,
+        events=simulation.events,
         notes=simulation.notes,
         failure=failure,
         interrupted=interrupted,

@@ -76,6 +76,11 @@ class Simulation:
         return redundancies(self._native.redundancies, self._constraint_labels)
 
     @property
+    def events(self) -> list[tuple[float, str]]:
+        """What has occurred: time (s) and name; `x.rest` where an impact comes to rest, `x.release` where it parts."""
+        return list(self._native.events)
+
+    @property
     def notes(self) -> list[str]:
         """What a reader of the signals has to know."""
         given_up = [

@@ -2,6 +2,7 @@
 
 from mbdfmu.description.checks import GROUND, RESERVED
 from mbdfmu.description.description import Description, Submodel
+from mbdfmu.description.events import Event, Impact
 from mbdfmu.description.parts import (
     SEQUENCES,
     Body,
@@ -77,12 +78,14 @@ __all__ = [
     "Direction",
     "Either",
     "Element",
+    "Event",
     "Experiment",
     "Expression",
     "File",
     "Flag",
     "Force",
     "Formula",
+    "Impact",
     "In",
     "Initial",
     "Input",

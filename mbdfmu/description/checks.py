@@ -45,12 +45,11 @@ def _name_clashes(pieces: Pieces) -> Iterator[str]:
 
 def _unknown_references(pieces: Pieces) -> Iterator[str]:
     for location, reference in _references(pieces):
-        known = _known(pieces, reference.section)
-        lost = reference.section in pieces.lost or _in_broken_part(pieces, reference)
+        known = [name for section in reference.sections for name in _known(pieces, section)]
+        lost = not pieces.lost.isdisjoint(reference.sections) or _in_broken_part(pieces, reference)
         if reference not in known and not lost:
-            kind = {"bodies": "body", "markers": "marker"}[reference.section]
             hint = did_you_mean(reference, known) or _cure(pieces, reference)
-            yield f"{path(location)}: no {kind} is named {reference!r}{hint}; known: {listed(known)}"
+            yield f"{path(location)}: no {reference.kind} is named {reference!r}{hint}; known: {listed(known)}"
 
 
 def _cure(pieces: Pieces, reference: Reference) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, PlainSerializer, PlainValidator, PrivateAttr, WithJsonSchema, model_validator
 
 from mbdfmu.description.checks import cross_checks
+from mbdfmu.description.events import Event, Impact
 from mbdfmu.description.flattening import flatten
 from mbdfmu.description.messages import finding, findings
 from mbdfmu.description.parts import (
@@ -150,6 +151,8 @@ class Description(Header):
     constraints: dict[Name, Constraint] = Field(default_factory=dict)
     states: dict[Name, State] = Field(default_factory=dict)
     variables: dict[Name, Variable] = Field(default_factory=dict)
+    events: dict[Name, Event] = Field(default_factory=dict)
+    impacts: dict[Name, Impact] = Field(default_factory=dict)
     outputs: dict[Name, Output] = Field(default_factory=dict)
     submodels: dict[Name, Submodel] = Field(default_factory=dict)
     _flattened: Description | None = PrivateAttr(default=None)

@@ -440,6 +440,7 @@ class Motion(Part):
     value: Value
     unit: UnitText | None = None
     level: Literal["position", "velocity", "acceleration"] = "position"
+    active: Flag = True  # from the start; an event may switch it
 
 
 class Coordinate(Part):
@@ -455,6 +456,7 @@ class Constraint(Short):
     """A user-written constraint: the value has to be zero."""
 
     unit: UnitText = "m"
+    active: Flag = True  # from the start; an event may switch it
 
 
 class Experiment(Element):
@@ -488,6 +490,7 @@ class Joint(Typed, family="joint"):
     i: MarkerRef
     j: MarkerRef
     start: dict[Name, Initial] = Field(default_factory=dict)  # of free coordinates such as `angle`, and `angle_rate`
+    active: Flag = True  # from the start; an event may switch it
 
 
 class Force(Typed, family="force"):

@@ -70,15 +70,24 @@ class File(str):
 class Reference(str):
     """The name of another element; the cross checks find it wherever an element holds it."""
 
-    section: ClassVar[str]
+    sections: ClassVar[tuple[str, ...]]  # where it may be
+    kind: ClassVar[str]  # what it is
 
 
 class BodyReference(Reference):
-    section = "bodies"
+    sections, kind = ("bodies",), "body"
 
 
 class MarkerReference(Reference):
-    section = "markers"
+    sections, kind = ("markers",), "marker"
+
+
+class JointReference(Reference):
+    sections, kind = ("joints",), "joint"
+
+
+class SwitchReference(Reference):
+    sections, kind = ("joints", "motions", "constraints"), "joint, motion or constraint"
 
 
 class Vector(tuple[float | str, ...]):
@@ -193,6 +202,21 @@ def _reference(value: object) -> str:
     return _name(value)
 
 
+def _names(kind: type[Reference]) -> PlainValidator:
+    """A list of names of elements, each once."""
+
+    def check(value: object) -> tuple[Reference, ...]:
+        if not isinstance(value, list | tuple):
+            raise ModelError(f'must be a list of names as ["hinge"], found {shown(value)}')
+        names = tuple(kind(_reference(name)) for name in value)
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ModelError(f"names {twice!r} twice; once is enough")
+        return names
+
+    return PlainValidator(check)
+
+
 def _file(value: object) -> File:
     return value if isinstance(value, File) else File(_text(value))
 
@@ -291,6 +315,10 @@ _POSITIVE_OR_TEXT = {"anyOf": [_POSITIVE, {"type": "string"}]}
 Positive = Annotated[Value, _above_zero, WithJsonSchema(_POSITIVE_OR_TEXT)]
 NonNegative = Annotated[Value, _not_below_zero, WithJsonSchema({"anyOf": [_NOT_NEGATIVE, {"type": "string"}]})]
 PositiveNumber = Annotated[Number, _above_zero, WithJsonSchema(_POSITIVE)]
+_UNIT_INTERVAL = {"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"type": "string"}]}
+Fraction = Annotated[
+    Value, _bounded("between 0 and 1", lambda value: 0 <= value <= 1), WithJsonSchema(_UNIT_INTERVAL)
+]
 _PLACE = _list("a list [x, y], or [x, y, z] in a spatial model", 2, 3)
 _TENSOR = _list("[Jxx, Jyy, Jzz] or [Jxx, Jyy, Jzz, Jxy, Jxz, Jyz]", 3, 6)
 
@@ -331,5 +359,8 @@ BodyName = Annotated[
 MarkerName = Annotated[
     str, PlainValidator(lambda value: MarkerReference(_reference(value))), WithJsonSchema(_DOTTED_SCHEMA)
 ]
+_NAMES_SCHEMA = {"type": "array", "items": _DOTTED_SCHEMA}
+JointNames = Annotated[tuple[str, ...], _names(JointReference), WithJsonSchema(_NAMES_SCHEMA)]
+SwitchNames = Annotated[tuple[str, ...], _names(SwitchReference), WithJsonSchema(_NAMES_SCHEMA)]
 ParameterName = Annotated[str, PlainValidator(_reference), WithJsonSchema(_DOTTED_SCHEMA)]
 FileName = Annotated[str, PlainValidator(_file), WithJsonSchema({"type": "string"})]

@@ -1,6 +1,7 @@
 """Symbolic expressions: graph, exact derivatives, the language users write, tapes; must not know bodies or joints."""
 
 from mbdfmu.expressions.catalogue import FUNCTIONS, Function
+from mbdfmu.expressions.conditions import indicator, is_condition
 from mbdfmu.expressions.functions import (
     absolute,
     acos,
@@ -72,6 +73,8 @@ __all__ = [
     "greater",
     "greater_equal",
     "havsin",
+    "indicator",
+    "is_condition",
     "less",
     "less_equal",
     "log",

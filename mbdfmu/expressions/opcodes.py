@@ -161,6 +161,7 @@ ADD, SUB, MUL, DIV, NEG = OPCODES["ADD"], OPCODES["SUB"], OPCODES["MUL"], OPCODE
 POW, SQRT, SQUARE, ABS = OPCODES["POW"], OPCODES["SQRT"], OPCODES["SQUARE"], OPCODES["ABS"]
 MIN, MAX, SELECT, NOT = OPCODES["MIN"], OPCODES["MAX"], OPCODES["SELECT"], OPCODES["NOT"]
 LT, LE, EQ = OPCODES["LT"], OPCODES["LE"], OPCODES["EQ"]
+AND, OR = OPCODES["AND"], OPCODES["OR"]
 
 # Graphs fold constants by Python's own floats where these give the same bits as NumPy, in a tenth of the time.
 # What has no finite value is nan.

@@ -222,6 +222,7 @@ class _Running:
     """An FMU in the shape that `analyses.simulate` advances and records."""
 
     notes = ()  # an FMU tells none
+    events = ()  # nor these
     follows_inputs = False  # outputs change with the next doStep; a second row at a jump would be half old
 
     def __init__(self, fmu: Any, facts: FmuInfo, names: list[str], messages: list[tuple[int, str]]) -> None:

@@ -16,6 +16,7 @@ from mbdfmu.signals.draft import Draft
 from mbdfmu.signals.elements import Elements
 from mbdfmu.signals.plane import Plane
 from mbdfmu.signals.space import Space
+from mbdfmu.signals.switching import Switching
 from mbdfmu.signals.table import RigidBody, Signal, SymbolicModel
 from mbdfmu.units import differentiated, unit
 
@@ -72,6 +73,9 @@ class _Builder:
         self.elements.variables()
         self.elements.forces()
         self.elements.constraints()
+        switching = Switching(self.draft, self.elements)
+        switching.locks()
+        switching.impacts()
         self.names.settle()  # the laws
         self.elements.state_equations()
         self.elements.check_loops()
@@ -80,6 +84,7 @@ class _Builder:
         gravity = self.draft.point("gravity", self.d.gravity, PARAMETERS)
         self._energy(bodies, matrix, gravity)
         self._outputs()
+        switching.events()
         length = self._length(positions)
         self._check()
         draft = self.draft
@@ -89,7 +94,7 @@ class _Builder:
             orientation_starts=orientations, velocity_starts=velocities, constraints=draft.constraints,
             forces=draft.forces, states=draft.states(), unknowns=draft.unknowns,
             written=draft.names.written, windings=draft.windings, sides=draft.sides, initials=draft.initials,
-            crossings=draft.crossings,
+            crossings=draft.crossings, events=draft.events, impacts=draft.impacts,
             generalized_forces={n: f for n, f in loads.items() if f is not self.graph.zero}, mass_matrix=matrix,
             length=length,
         )  # fmt: skip

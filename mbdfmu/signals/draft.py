@@ -15,7 +15,9 @@ from mbdfmu.signals.table import (
     Constraint,
     Coordinate,
     Crossing,
+    Event,
     ForceTerm,
+    Impact,
     Initial,
     Signal,
     State,
@@ -49,6 +51,8 @@ class Draft:
         self.unknowns: list[Algebraic] = []
         self._states: dict[str, tuple[str, str, float]] = {}  # label, unit, nominal
         self._equations: dict[str, Node] = {}  # of states
+        self.events: list[Event] = []
+        self.impacts: list[Impact] = []
 
     def add(self, signal: Signal) -> None:
         """A signal, under whose name expressions find its node."""
@@ -153,7 +157,7 @@ class Context:
         return Measure(value=self.draft.turning[angle], unit=measure.unit, text=measure.text)
 
     def locate(self, key: str, node: Node) -> None:
-        self.draft.crossings.append(Crossing(name=f"{self.name}.{key}", node=node))
+        self.draft.crossings.append(Crossing(name=f"{self.name}.{key}", indicator=node))
 
     # ---- forces
 

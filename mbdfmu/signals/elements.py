@@ -31,6 +31,7 @@ class Elements:
 
     def __init__(self, draft: Draft, geometry: Plane | Space) -> None:
         self.draft, self.geometry = draft, geometry
+        self.free: dict[str, dict[str, Measure]] = {}  # by joint, what it leaves free
         self.frames: dict[str, Any] = {}  # of named markers; planar or spatial as the geometry is
 
     # ---- frames
@@ -70,8 +71,9 @@ class Elements:
         for name, joint in members.items():
             if isinstance(joint, Relation):
                 self._check_start(name, joint, {})
+                self.free[name] = {}
                 recipe = joint.relation(Context(self.draft, "joints", name, POSITION))
-                self._hold(name, f"joint '{name}'", recipe.primitives)
+                self.hold(name, f"joint '{name}'", recipe.primitives, active=joint.active)
 
     def _member(self, name: str, joint: Joint) -> JointElement:
         if isinstance(joint, JointElement):
@@ -94,23 +96,32 @@ class Elements:
         free = {key: context.counted(key, measure) for key, measure in recipe.free.items()}
         for key, measure in free.items():
             self.draft.measure(f"{name}.{key}", measure)
+        self.free[name] = free
         label = f"joint '{name}'"
-        self._hold(name, label, recipe.primitives, (i.body, j.body))
+        self.hold(name, label, recipe.primitives, ends=(i.body, j.body), active=joint.active)
         self.geometry.add_reactions(name, label, recipe.primitives, (i, j))
         self._postpone_starts(name, joint, free)
         return context, free
 
-    def _hold(
-        self, name: str, label: str, primitives: tuple[Primitive, ...], ends: tuple[str, str] | None = None
+    def hold(
+        self,
+        name: str,
+        label: str,
+        primitives: tuple[Primitive, ...],
+        *,
+        ends: tuple[str, str] | None = None,
+        active: bool = True,
     ) -> None:
         """Constraint rows and their reactions."""
         for row in (row for primitive in primitives for row in primitive.rows if row.reaction):
             reaction = row.sign * self.draft.graph.symbol("lam", f"{label} ({row.direction})")
             u, text = "N" if row.unit == "m" else "N.m", f"{label}: {row.text}"
             self.draft.add(Signal(name=f"{name}.reaction.{row.reaction}", unit=u, node=reaction, text=text))
-        sides = [side for primitive in primitives for side in primitive.sides]
+        sides = [side for primitive in primitives for side in primitive.sides if active]
         self.draft.sides += [Side(label=f"{label}: {side.label}", node=side.node) for side in sides]
-        self.draft.constraints.append(Constraint(label=label, name=name, primitives=primitives, ends=ends))
+        self.draft.constraints.append(
+            Constraint(label=label, name=name, primitives=primitives, ends=ends, active=active)
+        )
 
     # ---- start values of joints
 
@@ -274,8 +285,8 @@ class Elements:
             if not self.draft.motion.of(value) and self.draft.names.unresolved == known:
                 problem = "holds no coordinate; name at least one in the expression"
                 self.draft.problems.append(f"constraints.{name}: {problem}")
-            row = Row(direction="value", value=value, unit=_kind(c.unit), reaction="force", text=_WORK)
-            self._hold(name, f"constraint '{name}'", (Primitive(rows=(row,)),))
+            row = Row(direction="value", value=value, unit=kind(c.unit), reaction="force", text=_WORK)
+            self.hold(name, f"constraint '{name}'", (Primitive(rows=(row,)),), active=c.active)
 
     def _motion(self, name: str, m: Motion) -> None:
         path, (times, allowed) = f"motions.{name}", _DRIVES[m.level]
@@ -287,8 +298,8 @@ class Elements:
         if not u and names.unresolved == known:
             self.draft.problems.append(f'{path}: the unit of {m.of!r} is not known; give "unit": "m" or "rad"')
         wanted = names.value(f"{path}.value", m.value, allowed, "" if times else _CURE)
-        row = Row(direction="drive", value=driven - wanted, unit=_kind(u), reaction="force", text=_WORK, level=m.level)
-        self._hold(name, f"motion '{name}'", (Primitive(rows=(row,)),))
+        row = Row(direction="drive", value=driven - wanted, unit=kind(u), reaction="force", text=_WORK, level=m.level)
+        self.hold(name, f"motion '{name}'", (Primitive(rows=(row,)),), active=m.active)
 
 
 def _laws(name: str, path: str, law: float | str | tuple[float | str, ...]) -> list[tuple[str, str, float | str]]:
@@ -299,5 +310,5 @@ def _laws(name: str, path: str, law: float | str | tuple[float | str, ...]) -> l
     return [(name, path, law)]
 
 
-def _kind(unit: str) -> str:
+def kind(unit: str) -> str:
     return "rad" if unit == "rad" else "m"

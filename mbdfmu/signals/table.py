@@ -56,6 +56,7 @@ class Constraint:
     name: str
     primitives: tuple[Primitive, ...]
     ends: tuple[str, str] | None = None  # bodies of a joint
+    active: bool = True  # from the start
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,11 +111,31 @@ class Initial:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crossing:
-    """A node whose change of sign is located in time, and after which the motion starts anew: a contact that begins."""
+class Event:
+    """Something that occurs when its indicator becomes positive, and the constraints that it switches on or off."""
 
     name: str
-    node: Node
+    indicator: Node
+    actions: tuple[tuple[str, bool], ...]  # labels of constraints
+
+
+@dataclass(frozen=True, kw_only=True)
+class Impact:
+    """A gap, whose constraint is off but while contact rests; the indicator is positive where it is hit."""
+
+    name: str
+    label: str  # of the constraint
+    indicator: Node
+    restitution: Node
+    rest_speed: Node
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crossing:
+    """An indicator whose change of sign is located, after which the motion starts anew: a contact that begins."""
+
+    name: str
+    indicator: Node
 
 
 @dataclass(kw_only=True)
@@ -140,6 +161,8 @@ class SymbolicModel:
     sides: list[Side]
     initials: list[Initial]
     crossings: list[Crossing]
+    events: list[Event]
+    impacts: list[Impact]
     generalized_forces: dict[str, Node]  # on user-written coordinates
     mass_matrix: dict[tuple[str, str], Node]
     length: Node

@@ -80,7 +80,7 @@ def spring(i: dict[str, Any], j: dict[str, Any]) -> dict[str, Any]:
 def sampled(kind: str, rng: np.random.Generator) -> dict[str, Any]:
     """The fields of a joint of its own."""
     fields = Joint.named(kind).model_fields
-    unknown = set(fields) - {"i", "j", "text", "start", *DIRECTIONS, *FIELDS.get(kind, {})}
+    unknown = set(fields) - {"i", "j", "text", "start", "active", *DIRECTIONS, *FIELDS.get(kind, {})}
     assert not unknown, f"{kind}: teach sampled() a value for {', '.join(unknown)}"
     return FIELDS.get(kind, {}) | {name: numbers(rng.normal(size=3)) for name in DIRECTIONS if name in fields}
 

@@ -1,0 +1,43 @@
+"""What happens while a model moves: events that switch rows, impacts; must not know how their time is found."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import model_validator
+
+from mbdfmu.description.parts import Part
+from mbdfmu.description.values import Expression, Flag, Fraction, In, JointNames, Positive, SwitchNames, UnitText
+from mbdfmu.errors import ModelError
+
+
+class Event(Part):
+    """Occurs when a condition becomes true, also at the start if it is true there."""
+
+    when: Expression
+    release: SwitchNames = ()  # joints, motions and constraints that hold no more
+    engage: SwitchNames = ()  # the same that hold from now on, as they are then
+    lock: JointNames = ()  # joints whose free coordinates are held as they are then
+    unlock: JointNames = ()  # and freed again
+    restart: Flag = False  # only start anew: something in the equations jumps there
+
+    @model_validator(mode="after")
+    def _does_something(self) -> Self:
+        pairs = (("release", self.release, "engage", self.engage), ("lock", self.lock, "unlock", self.unlock))
+        if not self.restart and not any(off or on for _, off, _, on in pairs):
+            cure = 'give "release", "engage", "lock" or "unlock" with names, or "restart": true'
+            raise ModelError(f"does nothing; {cure}")
+        for off, these, on, those in pairs:
+            for name in these:
+                if name in those:
+                    raise ModelError(f"{name!r} is in both {off} and {on}; leave it out of one of them")
+        return self
+
+
+class Impact(Part):
+    """A gap that cannot become negative: what closes it is thrown back, or comes to rest on it."""
+
+    gap: Expression
+    restitution: Fraction  # speed after over speed before
+    rest_speed: Annotated[Positive, In("m/s")] = 1e-3  # what would be thrown back slower stays
+    unit: UnitText = "m"  # of the gap

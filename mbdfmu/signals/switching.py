@@ -1,0 +1,118 @@
+"""What happens on the way: conditions of events, what they switch, gaps of impacts; must not know how time is found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mbdfmu.description import Event as Wanted
+from mbdfmu.expressions import Node, indicator, is_condition, minimum
+from mbdfmu.frames import Primitive, Row
+from mbdfmu.resolution import ANY, PARAMETERS, POSITION
+from mbdfmu.signals.draft import Draft
+from mbdfmu.signals.elements import Elements, kind
+from mbdfmu.signals.table import Event, Impact, Signal
+
+_SWITCHED = {"joints": "joint", "motions": "motion", "constraints": "constraint"}
+_HOLDING = "what holds the locked coordinate, towards a larger value"
+
+
+class Switching:
+    """The sections `events` and `impacts`."""
+
+    def __init__(self, draft: Draft, elements: Elements) -> None:
+        self.draft, self.elements = draft, elements
+        self.labels = {
+            name: f"{word} '{name}'" for section, word in _SWITCHED.items() for name in getattr(draft.d, section)
+        }
+
+    # ---- locks
+
+    def locks(self) -> None:
+        """Rows that hold the free coordinates of a joint, off until an event wants them."""
+        for name in dict.fromkeys(name for event in self.draft.d.events.values() for name in event.lock):
+            free = self.elements.free.get(name, {})
+            rows = [
+                Row(direction=key, value=m.value, unit=m.unit, reaction=f"lock_{key}", sign=-1.0, text=_HOLDING)
+                for key, m in free.items()
+            ]
+            if rows:
+                self.elements.hold(name, _lock(name), (Primitive(rows=tuple(rows)),), active=False)
+
+    # ---- impacts
+
+    def impacts(self) -> None:
+        for name, impact in self.draft.d.impacts.items():
+            path, names = f"impacts.{name}", self.draft.names
+            known = names.unresolved
+            gap = names.value(f"{path}.gap", impact.gap, POSITION, "; a gap is a distance of what moves")
+            if not self.draft.motion.of(gap) and names.unresolved == known:
+                self.draft.problems.append(f"{path}.gap: depends on no coordinate; nothing could close it")
+            label, text = f"impact '{name}'", "of the contact at rest, towards a larger gap"
+            row = Row(direction="gap", value=gap, unit=kind(impact.unit), reaction="force", text=text)
+            self.draft.add(Signal(name=f"{name}.gap", unit=impact.unit, node=gap, text="must not become negative"))
+            self.elements.hold(name, label, (Primitive(rows=(row,)),), active=False)
+            self.draft.impacts.append(
+                Impact(
+                    name=name,
+                    label=label,
+                    indicator=minimum(-gap, -self.draft.motion.rate(gap)),
+                    restitution=names.value(f"{path}.restitution", impact.restitution, PARAMETERS),
+                    rest_speed=names.value(f"{path}.rest_speed", impact.rest_speed, PARAMETERS),
+                )
+            )
+
+    # ---- events
+
+    def events(self) -> None:
+        for name, event in self.draft.d.events.items():
+            path = f"events.{name}"
+            self.draft.problems += [f"{path}.{problem}" for problem in self._useless(event)]
+            condition = self._condition(f"{path}.when", event.when)
+            self.draft.events.append(
+                Event(name=name, indicator=indicator(condition), actions=tuple(self._actions(event)))
+            )
+
+    def _condition(self, path: str, text: str) -> Node:
+        known = self.draft.names.unresolved
+        node = self.draft.names.value(path, text, ANY)
+        if not is_condition(node) and self.draft.names.unresolved == known:
+            self.draft.problems.append(f"{path}: must be a condition such as {text} > 0, found a quantity; compare it")
+        return node
+
+    def _actions(self, event: Wanted) -> Iterator[tuple[str, bool]]:
+        """In this order: what is let go leaves room for what is held."""
+        known = self.labels
+        yield from ((known[name], False) for name in event.release if name in known)
+        yield from ((_lock(name), False) for name in event.unlock if name in self._locked)
+        yield from ((known[name], True) for name in event.engage if name in known)
+        yield from ((_lock(name), True) for name in event.lock if self.elements.free.get(name))
+
+    @property
+    def _locked(self) -> set[str]:
+        return {name for event in self.draft.d.events.values() for name in event.lock if self.elements.free.get(name)}
+
+    def _useless(self, event: Wanted) -> Iterator[str]:
+        """Actions that can never have an effect."""
+        events = self.draft.d.events.values()
+        for name in event.engage:
+            if self._active(name) and not any(name in other.release for other in events):
+                cure = 'give it "active": false, or release it in another event'
+                yield f"engage: {name!r} is always active; {cure}"
+        for name in event.release:
+            if not self._active(name) and not any(name in other.engage for other in events):
+                cure = 'leave out its "active": false, or engage it in another event'
+                yield f"release: {name!r} is never active; {cure}"
+        for name in event.lock:
+            if not self.elements.free.get(name, {name: None}):
+                yield f"lock: {name!r} has no free coordinates; engage a joint that is not active at first in its place"
+        for name in event.unlock:
+            if not any(name in other.lock for other in events):
+                yield f"unlock: {name!r} is never locked; lock it in another event"
+
+    def _active(self, name: str) -> bool:
+        d = self.draft.d
+        return any(getattr(d, section)[name].active for section in _SWITCHED if name in getattr(d, section))
+
+
+def _lock(name: str) -> str:
+    return f"lock of joint '{name}'"

@@ -1,0 +1,237 @@
+// What occurs while a model moves: finds the time, lets it happen, starts the motion anew (docs/theory.md, chapter 9).
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "driver.hpp"
+
+namespace mbd {
+namespace {
+
+constexpr double narrow = 1e-10;  // of the step: how well the time of an event is known
+constexpr int trusted = 3;        // secants in a row before the bracket is halved
+constexpr long longest_burst = 1000;
+constexpr double standstill = 1e-6;  // of a step: time that hardly advances
+constexpr double nothing = -std::numeric_limits<double>::infinity();
+
+// Where a function that is negative at lo and positive at hi may vanish: by the secant, else in the middle.
+double guess(double lo, double f_lo, double hi, double f_hi, bool halve) {
+    const double middle = lo + 0.5 * (hi - lo);
+    if (halve || !(f_lo < 0) || !std::isfinite(f_lo) || !std::isfinite(f_hi)) return middle;
+    const double d = lo + (hi - lo) * (f_lo / (f_lo - f_hi));
+    const double margin = 1e-3 * (hi - lo);
+    return std::clamp(d, lo + margin, hi - margin);
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- indicators
+
+void Driver::see() {
+    indicators_.resize(instance_.system.switches.indicators.size());
+    instance_.indicators(indicators_.data());
+}
+
+// At the start signs are taken as they are; conditions that are true occur with the first step.
+void Driver::watch() {
+    occurrences_.clear();
+    burst_ = 0;
+    for (int k = 0; k < instance_.system.switches.breaks; ++k)
+        if (instance_.constants[instance_.system.switches.breaks_at + k] == instance_.state.t) {
+            if (jumps(instance_.state.t)) start_after(instance_.state.t);
+            break;
+        }
+    if (!instance_.system.switches.any()) return;
+    see();
+    for (std::size_t k = 0; k < indicators_.size(); ++k)
+        if (instance_.system.switches.indicators[k].kind == Switches::CROSSING)
+            instance_.state.sides[k] = indicators_[k] > 0;
+}
+
+// Positive where indicator k occurs: became true, or changed its sign.
+double Driver::excess(std::size_t k) const {
+    const bool was = instance_.state.sides[k] != 0;
+    if (instance_.system.switches.indicators[k].kind == Switches::CROSSING)
+        return was ? -indicators_[k] : indicators_[k];
+    return was ? nothing : indicators_[k];
+}
+
+double Driver::excess() const {
+    double most = nothing;
+    for (std::size_t k = 0; k < indicators_.size(); ++k) most = std::max(most, excess(k));
+    return most;
+}
+
+void Driver::remember_sides() {
+    for (std::size_t k = 0; k < indicators_.size(); ++k)
+        if (indicators_[k] != 0) instance_.state.sides[k] = indicators_[k] > 0;
+}
+
+// ---------------------------------------------------------------- the time
+
+// Whatever is true here and was not; inputs, parameters or a start may have made it so.
+void Driver::look() {
+    if (!instance_.system.switches.any()) return;
+    see();
+    if (excess() > 0)
+        act();
+    else
+        remember_sides();
+}
+
+// After a step of size h from `before_`.
+bool Driver::occurred(double h) {
+    see();
+    if (!(excess() > 0)) {
+        remember_sides();
+        return false;
+    }
+    locate(h);
+    act();
+    return true;
+}
+
+void Driver::move_from_before(double d) {
+    State& s = instance_.state;
+    s = before_;
+    if (short_of_a_step(d)) return drift(d);
+    StepResult result = scheme_->step(instance_, d, statistics);
+    if (result.status != Status::done) fail(result, d);
+    scheme_->accept(instance_);
+    instance_.follow_turns();
+    s.drift = 0;
+}
+
+// Shorter steps from `before_` end where nothing has occurred (lo) or something has (hi), until both are one time:
+// secants (Illinois), halved where these are slow. The motion goes on from hi.
+void Driver::locate(double h) {
+    State& s = instance_.state;
+    double lo = 0, hi = h, f_hi = excess();
+    after_ = s;
+    s = before_;
+    see();
+    double f_lo = excess();
+    const double width = std::max(narrow * h, 2 * instant(s.t + h));
+    for (int k = 1, side = 0; hi - lo > width; ++k) {
+        const double d = guess(lo, f_lo, hi, f_hi, k % (trusted + 1) == 0);
+        move_from_before(d);
+        see();
+        const double f = excess();
+        const bool here = f > 0;
+        if (here) {
+            hi = d, f_hi = f, after_ = s;
+            if (side == 1) f_lo *= 0.5;
+        } else {
+            lo = d, f_lo = f;
+            if (side == -1) f_hi *= 0.5;
+        }
+        side = here ? 1 : -1;
+    }
+    s = after_;
+    s.last_step = std::max(before_.last_step, h);
+    see();
+}
+
+// ---------------------------------------------------------------- what happens
+
+void Driver::note(const std::string& name) {
+    State& s = instance_.state;
+    occurrences_.emplace_back(s.t, name);
+    ++s.events;
+    if (burst_ == 0 || s.t - burst_began_ > std::max(standstill * s.last_step, instant(s.t)))
+        burst_ = 0, burst_began_ = s.t;
+    if (++burst_ <= longest_burst) return;
+    throw StepFailed("events follow each other without end at t = " + number(s.t, 6) +
+                     " s: " + std::to_string(longest_burst) + " of them, the last is '" + name +
+                     "'; what it switches makes its own condition false and true again; give the conditions of "
+                     "opposite events a distance, or an impact a larger rest_speed");
+}
+
+// All that occurs at this time, in the order of the model; what follows from it at once, after that.
+void Driver::act() {
+    const auto& all = instance_.system.switches.indicators;
+    State& s = instance_.state;
+    for (bool first = true;; first = false) {
+        std::vector<int> hits, left;
+        bool any = false;
+        for (std::size_t k = 0; k < all.size(); ++k) {
+            if (!(excess(k) > 0) || (!first && all[k].kind == Switches::CROSSING)) continue;
+            any = true;
+            const bool rests = all[k].kind == Switches::IMPACT && instance_.is_active(all[k].row);
+            note(all[k].name + (rests ? ".release" : ""));
+            if (rests)
+                left.push_back(static_cast<int>(k));
+            else if (all[k].kind == Switches::IMPACT)
+                hits.push_back(static_cast<int>(k));
+        }
+        if (!any) return remember_sides();
+        for (const auto& action : instance_.system.switches.actions)
+            if (excess(action.indicator) > 0) instance_.switch_row(action.row, action.on);
+        for (int k : left) instance_.switch_row(all[k].row, false);
+        if (!hits.empty()) instance_.collide(hits);
+        for (int k : hits)
+            if (instance_.is_active(all[k].row)) note(all[k].name + ".rest");
+        for (std::size_t k = 0; k < all.size(); ++k)
+            if (excess(k) > 0) s.sides[k] = all[k].kind != Switches::IMPACT && indicators_[k] > 0;
+        instance_.choose_rows();
+        restart();
+        see();
+        for (int k : left) s.sides[k] = indicators_[k] > 0;  // what has just parted touches still
+    }
+}
+
+// ---------------------------------------------------------------- breaks
+
+// The next time at which something may jump; infinite where there is none.
+double Driver::next_break() const {
+    const Switches& w = instance_.system.switches;
+    double next = std::numeric_limits<double>::infinity();
+    for (int k = 0; k < w.breaks; ++k)
+        if (const double at = instance_.constants[w.breaks_at + k]; at > instance_.state.t) next = std::min(next, at);
+    return next;
+}
+
+void Driver::cross_break(double at) {
+    State& s = instance_.state;
+    drift(at - s.t);
+    s.t = at;
+    if (jumps(at)) {
+        start_after(at);
+        ++statistics.restarts;
+    }
+    look();
+}
+
+// Consistent with what holds right after this time.
+void Driver::start_after(double at) {
+    State& s = instance_.state;
+    s.t = at + instant(at);
+    instance_.restart();
+    scheme_->start(instance_, options_.tolerance);
+    s.t = at, s.drift = 0;
+}
+
+// Whether velocities, accelerations or rates of states jump; what changes less than the error test sees is no jump.
+bool Driver::jumps(double at) {
+    State& s = instance_.state;
+    const auto side = [&](double t) {
+        s.t = t;
+        instance_.report();
+        s.t = at;
+        return std::array<std::vector<double>, 3>{instance_.v, instance_.a, instance_.xdot};
+    };
+    const auto before = side(at - instant(at)), after = side(at + instant(at));
+    for (std::size_t k = 0; k < before.size(); ++k) {
+        double size = 0, jump = 0;
+        for (std::size_t j = 0; j < before[k].size(); ++j) {
+            const double unit = k < 2 ? instance_.unit(static_cast<int>(j)) : 1;
+            size = std::max({size, std::fabs(before[k][j]) / unit, std::fabs(after[k][j]) / unit});
+            jump = std::max(jump, std::fabs(after[k][j] - before[k][j]) / unit);
+        }
+        if (jump > std::sqrt(options_.tolerance) * std::max(size, options_.tolerance)) return true;
+    }
+    return false;
+}
+
+}  // namespace mbd

@@ -1,0 +1,181 @@
+// Rows that are on or off: what an Instance does about them, and impacts (docs/theory.md, chapter 9).
+#include "switches.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "instance.hpp"
+
+namespace mbd {
+namespace {
+
+constexpr double pulls = 1e-9;  // of the largest reaction: less is rounding
+
+[[noreturn]] void damaged(const char* what) { throw ModelError(std::string("compiled model: ") + what); }
+
+}  // namespace
+
+Switches::Switches(const Blob& blob, int rows, int constants) {
+    inactive = blob.ints("inactive");
+    for (std::size_t k = 0; k < inactive.size(); ++k)
+        if (inactive[k] < 0 || inactive[k] >= rows || (k > 0 && inactive[k] <= inactive[k - 1]))
+            damaged("a row that is switched off is not there");
+
+    std::istringstream names(blob.text("evnames"));
+    const auto table = blob.ints("evtable");
+    std::size_t k = 0;
+    for (std::string name; std::getline(names, name) && k + 4 <= table.size(); k += 4) {
+        const Indicator one{name, table[k], table[k + 1] != 0, table[k + 2], table[k + 3]};
+        if (one.kind < 0 || one.kind >= KINDS) damaged("an event is of no known kind");
+        if (one.kind == IMPACT && (one.row < 0 || one.row >= rows || one.at < 0 || one.at > constants - 2))
+            damaged("an impact refers to what is not there");
+        indicators.push_back(one);
+    }
+    if (k != table.size()) damaged("the table of events has the wrong size");
+
+    const auto raw = blob.ints("actions");
+    if (raw.size() % 3) damaged("the table of actions is cut short");
+    for (std::size_t a = 0; a < raw.size(); a += 3) {
+        if (raw[a] < 0 || raw[a] >= static_cast<int>(indicators.size()) || raw[a + 1] < 0 || raw[a + 1] >= rows)
+            damaged("an action refers to what is not there");
+        actions.push_back({raw[a], raw[a + 1], raw[a + 2] != 0});
+    }
+
+    const auto where = blob.ints("breaks");
+    if (where.size() != 2 || where[0] < 0 || where[1] < 0 || where[0] > constants || where[1] > constants - where[0])
+        damaged("times of breaks lie outside the constants");
+    breaks_at = where[0], breaks = where[1];
+}
+
+// ---------------------------------------------------------------- rows on and off
+
+bool Instance::is_active(int row) const {
+    return state.inactive.empty() || !std::binary_search(state.inactive.begin(), state.inactive.end(), system.nv + row);
+}
+
+// The unknowns left out are those of rows that are off and of rows that repeat others.
+void Instance::leave_out() {
+    state.dropped = state.inactive;
+    for (const auto& r : state.redundancies) state.dropped.push_back(system.nv + r.row);
+    std::sort(state.dropped.begin(), state.dropped.end());
+}
+
+std::vector<int> Instance::repeating() const {
+    std::vector<int> unknowns;
+    for (int k : state.dropped)
+        if (is_active(k - system.nv)) unknowns.push_back(k);
+    return unknowns;
+}
+
+// A row at position level that is switched on holds what is there now (T9.1).
+void Instance::switch_row(int row, bool on) {
+    if (is_active(row) == on) return;
+    const int unknown = system.nv + row;
+    const auto place = std::lower_bound(state.inactive.begin(), state.inactive.end(), unknown);
+    if (on) {
+        phi_.resize(system.nc);
+        system.constraints(state_point(), work, phi_.data());
+        state.hold[row] = phi_[row];
+        state.inactive.erase(place);
+    } else {
+        state.hold[row] = state.lambda[row] = 0;
+        state.inactive.insert(place, unknown);
+        auto& r = state.redundancies;
+        r.erase(std::remove_if(r.begin(), r.end(), [&](const Redundancy& one) { return one.row == row; }), r.end());
+    }
+    leave_out();
+}
+
+// Indicators at the state. That of a contact at rest is what it would have to pull.
+void Instance::indicators(double* out) {
+    const auto& all = system.switches.indicators;
+    const auto rests = [&](const auto& one) { return one.kind == Switches::IMPACT && is_active(one.row); };
+    if (std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.reported || rests(one); }))
+        report();
+    else
+        v = state.v;
+    system.indicators(state_point(), work, out);
+    double largest = 0;
+    for (double l : lambda) largest = std::max(largest, std::fabs(l));
+    for (std::size_t k = 0; k < all.size(); ++k)
+        if (rests(all[k])) out[k] = lambda[all[k].row] - pulls * largest;
+}
+
+// ---------------------------------------------------------------- impacts
+
+struct Instance::Contact {
+    int row;
+    bool hits;           // now; or it rests already
+    bool touches;        // takes part: what would have to pull lets go
+    double speed;        // of the gap before, m/s; negative towards each other
+    double restitution;  // 0 where it comes to rest
+};
+
+std::vector<Instance::Contact> Instance::contacts(const std::vector<int>& hitting) {
+    std::vector<Contact> found;
+    for (const auto& one : system.switches.indicators)
+        if (one.kind == Switches::IMPACT && is_active(one.row)) found.push_back({one.row, false, true, 0, 0});
+    report();
+    state.v = v;
+    system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
+    for (int k : hitting) {
+        const auto& one = system.switches.indicators[k];
+        const double e = std::clamp(constants[one.at], 0.0, 1.0), u = velocity_rows_[one.row];
+        found.push_back({one.row, true, true, u, -e * u < constants[one.at + 1] ? 0 : e});
+    }
+    return found;
+}
+
+// [M G^T; G 0] [dv; impulse] = [0; -(G v + Phi_t)], where rows that hit ask for -(1 + e) times their speed (T9.3).
+void Instance::exchange_impulses(const std::vector<Contact>& contacts) {
+    for (const auto& c : contacts) switch_row(c.row, c.touches);
+    choose_rows();
+    v = state.v;
+    system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
+    evaluate_index1();
+    factorise_index1();
+    std::fill(unknowns_.begin(), unknowns_.end(), 0.0);
+    for (int k = 0; k < system.nc; ++k) unknowns_[system.nv + k] = -velocity_rows_[k];
+    for (const auto& c : contacts)
+        if (c.hits) unknowns_[system.nv + c.row] = -(1 + c.restitution) * c.speed;
+    mask_rows(unknowns_.data());
+    solve(factor1_, unknowns_.data());
+    for (int k = 0; k < system.nv; ++k) v[k] += unknowns_[k];
+}
+
+// Lets go, one after the other, of contacts that would have to pull.
+void Instance::push_only(std::vector<Contact>& contacts) {
+    for (;;) {
+        exchange_impulses(contacts);
+        const double* impulse = unknowns_.data() + system.nv;
+        double largest = 0;
+        for (int k = 0; k < system.nc; ++k) largest = std::max(largest, std::fabs(impulse[k]));
+        const auto worst = std::max_element(contacts.begin(), contacts.end(), [&](const auto& a, const auto& b) {
+            return (a.touches ? impulse[a.row] : 0) < (b.touches ? impulse[b.row] : 0);
+        });
+        if (!worst->touches || !(impulse[worst->row] > pulls * largest)) return;
+        worst->touches = false;
+    }
+}
+
+void Instance::collide(const std::vector<int>& hitting) {
+    std::vector<Contact> all = contacts(hitting), first = all;
+    push_only(all);
+    double gain = 0, size = 0, least = 1;  // of kinetic energy, seen from what holds
+    for (const auto& c : all) {
+        if (!c.hits) continue;
+        const double work = -0.5 * unknowns_[system.nv + c.row] * (1 - c.restitution) * c.speed;
+        gain += work, size += std::fabs(work), least = std::min(least, c.restitution);
+    }
+    if (gain > 1e-9 * size) {  // different restitutions that hit at once could gain: then all have the smallest
+        all = first;
+        for (auto& c : all) c.restitution = std::min(c.restitution, least);
+        push_only(all);
+    }
+    state.v = v;
+    for (const auto& c : all)
+        if (c.hits && c.restitution > 0) switch_row(c.row, false);
+}
+
+}  // namespace mbd
