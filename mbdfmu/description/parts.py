@@ -201,7 +201,8 @@ class State(Part):
     @model_validator(mode="after")
     def _one_law(self) -> Self:
         if (self.rate is None) == (self.equation is None):
-            raise ModelError('must have either a "rate" or an "equation"')
+            found = "neither" if self.rate is None else "both"
+            raise ModelError(f'must have either a "rate" or an "equation", found {found}')
         _alike(self.start, self.law, "the rate" if self.equation is None else "the equation")
         return self
 
@@ -224,7 +225,8 @@ class Variable(Short):
     @model_validator(mode="after")
     def _one_law(self) -> Self:
         if (self.value is None) == (self.equation is None):
-            raise ModelError('must have either a "value" or an "equation"')
+            found = "neither" if self.value is None else "both"
+            raise ModelError(f'must have either a "value" or an "equation", found {found}')
         _alike(self.start, self.law, "the value" if self.equation is None else "the equation")
         return self
 
