@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from reference import hht, models, planar
+from reference import coupled, hht, models, planar
 
 from mbdfmu.analyses import Settings
 from mbdfmu.analyses.native import _solver
@@ -28,11 +29,19 @@ COUNTS = ("steps", "rejected", "iterations", "jacobians", "constraint_checks", "
 
 @dataclass(frozen=True)
 class Case:
-    """One model twice: as a description and by hand; `h` is a step that resolves its motion, in s."""
+    """One model twice: as a description and by hand; `h` is a step that resolves its motion, in s.
+
+    By hand, every variable is an unknown; where that makes other iterates, `eliminate` is False.
+    """
 
     describe: Callable[[], Description]
     by_hand: Callable[[Description], planar.System]
     h: float
+    eliminate: bool = True
+
+
+def written(name: str) -> Description:
+    return Description.load(Path(__file__).parent / "reference" / "files" / f"{name}.json")
 
 
 # Steps that need two iterations: where one with an old matrix suffices, extrapolation amplifies rounding up to the
@@ -46,6 +55,9 @@ CASES = {
     "mixed_joints": Case(models.mixed_joints, planar.Planar, 0.01),
     "double_pendulum_angles": Case(models.double_pendulum_angles, lambda _: planar.DoublePendulum(), 0.01),
     "andrews": Case(models.andrews, lambda _: planar.Andrews(), 2e-4),
+    "pi_actuator": Case(lambda: written("pi_actuator"), lambda _: coupled.PiActuator(), 0.01),
+    "pi_actuator_full": Case(lambda: written("pi_actuator"), lambda _: coupled.PiActuator(), 0.01, eliminate=False),
+    "arm": Case(lambda: written("arm"), lambda _: coupled.Arm(), 0.005, eliminate=False),
 }
 every_case = pytest.mark.parametrize("name", CASES)
 
@@ -64,7 +76,7 @@ def pair(
 ) -> tuple[Any, hht.Hht]:
     """The native simulation and the transcription, both at their start."""
     description = case.describe()
-    system = _solver.System(lower(description).blob)
+    system = _solver.System(lower(description, eliminate=case.eliminate).blob)
     settings = Settings(tolerance=tolerance, step=step or None, first_step=first or None, options=options)
     native = _solver.Simulation(system, *settings.native())
     native.start()
@@ -84,7 +96,9 @@ def differences(native: Any, theirs: hht.Hht, h: float) -> Iterator[tuple[str, f
     yield "t", abs(mine.t - theirs.t), SAME_STEP * h
     yield "h", abs(mine.h - theirs.h), SAME_STEP * mine.h
     yield "q", largest(mine.q - theirs.q), AGREEMENT * max(1.0, largest(mine.q))
-    yield "v", largest(mine.v - theirs.v), AGREEMENT * max(1.0, largest(mine.v))
+    yield "v", largest(mine.v - theirs.v), AGREEMENT * max(1.0, largest(mine.v), largest(mine.x))  # X drives v
+    yield "X", largest(mine.x - theirs.X), AGREEMENT * max(1.0, largest(mine.x))
+    yield "h Xdot", h * largest(mine.xdot - theirs.Xdot), AGREEMENT * max(1.0, largest(mine.x))
     yield "h^2 a", h**2 * largest(mine.a - theirs.a), AGREEMENT
     yield "h^2 lam", h**2 * largest(mine.lam - theirs.lam), AGREEMENT
     for what in COUNTS:
@@ -107,7 +121,7 @@ def compare(
         assert not wrong, f"step {k} at t = {t}: (what, difference, bound) {wrong}; closest decision {before:.1e}"
         if take_over:
             state = native.save()
-            theirs.take_over(state.t, state.h, state.q, state.v, state.a, state.lam)
+            theirs.take_over(state.t, state.h, state.q, state.v, state.a, state.lam, X=state.x, Xdot=state.xdot)
 
 
 @every_case
@@ -144,7 +158,8 @@ def test_chosen_first_steps_agree(name: str) -> None:
     compare(native, transcription, lambda t: 1000 * CASES[name].h, steps=1)
 
 
-@every_case
+# without one: its gains of 50 carry rounding from step to step, each of which agrees above
+@pytest.mark.parametrize("name", [name for name in CASES if name != "pi_actuator"])
 @pytest.mark.parametrize("form", ["corrected", "printed"])
 def test_error_controlled_runs_agree(name: str, form: str) -> None:
     """Over the whole run; large steps keep rounding small."""
