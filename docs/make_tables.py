@@ -267,6 +267,8 @@ def _around(section: str, element: Any, dimensions: int) -> Model:
     if isinstance(element, str):
         model = Model.from_description(Description(**{**_free_body(dimensions).to_data(), section: {name: element}}))
     elif element is not Body:
+        if "joint" in element.model_fields:
+            model.add("JOINT", _made(Joint.named("revolute")))
         model.add(name, _made(element))
     if element is Coordinate:
         model.add_mass(name, 1)
@@ -291,6 +293,8 @@ def _made(element: Any) -> Element:
     if issubclass(element, Joint | Force) and not issubclass(element, Relation):
         ends = {"i": {"body": "ground"}, "j": {"body": "BODY"}}
         given = {end: marker for end, marker in ends.items() if end in element.model_fields}
+        if "joint" in element.model_fields:
+            given |= {"joint": "JOINT", "radius": 1.0}
     elif element is Marker:
         given = {"body": "BODY"}
     elif element in (State, Variable):

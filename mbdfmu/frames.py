@@ -96,6 +96,22 @@ class Recipe:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Joined:
+    """A joint as forces see it, that act in it."""
+
+    name: str
+    type: str
+    ends: tuple[Any, ...] = ()  # frames i and j
+    free: Mapping[str, Measure] = field(default_factory=dict)
+    axis: tuple[Node, ...] = ()  # in frame i, where the type has one; of any length
+
+    @property
+    def dimensions(self) -> int:
+        """Of the model."""
+        return len(self.ends[0].origin)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Effort:
     """A force or torque along a rate: its power is effort rate, its generalised force effort d(rate)/dv (T4.0)."""
 
@@ -147,6 +163,9 @@ class Resolve(Protocol):
 
     def locate(self, key: str, node: Node) -> None:
         """Hit every change of the node's sign in time, as where a contact begins, and start anew there."""
+
+    def joint(self, name: str) -> Joined:
+        """A joint of the model."""
 
     def unit(self, expression: str) -> str:
         """The unit of a signal; empty (and a finding) where it is not known."""

@@ -29,7 +29,7 @@ STEP = 1e-3
 T = 0.37  # any time
 
 JOINTS = [name for name, joint in Joint.members().items() if joint.freedoms.planar is not None]
-FORCES = list(Force.members())
+FORCES = list(planar.FORCES)  # those with native kernels
 ENDS = {"body-body": ("one", "two"), "ground-body": ("ground", "two"), "body-ground": ("one", "ground")}
 STYLES = ("numbers", "parameters", "moving")
 

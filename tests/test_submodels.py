@@ -671,14 +671,17 @@ UNSAID = {  # signs that depend on which directions a joint picks in its plane
     ("planar", "displacement_x"), ("planar", "displacement_y"),
     ("point_in_plane", "displacement_x"), ("point_in_plane", "displacement_y"),
 }  # fmt: skip
-NEEDED = {"length": 0.7, "radius": 0.4, "pitch": 0.2}  # fields without default
+NEEDED = {  # fields without default
+    "length": 0.7, "radius": 0.4, "pitch": 0.2, "coefficient": 0.3, "normal_force": 5.0,
+}  # fmt: skip
 
 
 def kinds() -> list:
     """Every joint and force, in the plane and in space, with every mirror that there is."""
     joints = [kind for kind in JointElement.members().values() if not issubclass(kind, Relation)]
     found = [(kind, d) for kind in joints for d in (2, 3) if kind.freedoms.of(d) is not None]
-    found += [(kind, d) for kind in ForceElement.members().values() for d in (2, 3)]
+    forces = [kind for kind in ForceElement.members().values() if {"i", "j"} <= kind.model_fields.keys()]
+    found += [(kind, d) for kind in forces for d in kind.dimensions]
     return [pytest.param(k, d, m, id=f"{k.type_name}-{d}-{m}") for k, d in found for m in "xyz"[:d]]
 
 

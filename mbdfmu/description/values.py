@@ -362,5 +362,8 @@ MarkerName = Annotated[
 _NAMES_SCHEMA = {"type": "array", "items": _DOTTED_SCHEMA}
 JointNames = Annotated[tuple[str, ...], _names(JointReference), WithJsonSchema(_NAMES_SCHEMA)]
 SwitchNames = Annotated[tuple[str, ...], _names(SwitchReference), WithJsonSchema(_NAMES_SCHEMA)]
+JointName = Annotated[
+    str, PlainValidator(lambda value: JointReference(_reference(value))), WithJsonSchema(_DOTTED_SCHEMA)
+]
 ParameterName = Annotated[str, PlainValidator(_reference), WithJsonSchema(_DOTTED_SCHEMA)]
 FileName = Annotated[str, PlainValidator(_file), WithJsonSchema({"type": "string"})]

@@ -1,7 +1,9 @@
 """One file per force element; a force enters its family by being imported here."""
 
 from mbdfmu.forces.base import Ends, ForceBetween, ForceElement, ScalarForce
+from mbdfmu.forces.friction import Friction
 from mbdfmu.forces.general import General
+from mbdfmu.forces.joint_friction import JointFriction
 from mbdfmu.forces.rotational import Rotational
 from mbdfmu.forces.single import Single
 from mbdfmu.forces.translational import Translational
@@ -11,7 +13,9 @@ __all__ = [
     "Ends",
     "ForceBetween",
     "ForceElement",
+    "Friction",
     "General",
+    "JointFriction",
     "Rotational",
     "ScalarForce",
     "Single",

@@ -7,8 +7,9 @@ from typing import Any
 
 from mbdfmu.coordinates import Coordinates
 from mbdfmu.description import Description
+from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node, evaluate, floor, names, parse
-from mbdfmu.frames import Measure, Placed, Side
+from mbdfmu.frames import Joined, Measure, Placed, Side
 from mbdfmu.resolution import PARAMETERS, Names
 from mbdfmu.signals.table import (
     Algebraic,
@@ -42,6 +43,7 @@ class Draft:
         self.ends: list[Placed] = []  # of joints and forces
         self.coordinates: list[Coordinate] = []
         self.constraints: list[Constraint] = []
+        self.joined: dict[str, Joined] = {}
         self.forces: list[ForceTerm] = []
         self.windings: list[Winding] = []
         self.turning: dict[Node, Node] = {}  # angles between -pi and pi: the same with their turns
@@ -160,6 +162,12 @@ class Context:
         self.draft.crossings.append(Crossing(name=f"{self.name}.{key}", indicator=node))
 
     # ---- forces
+
+    def joint(self, name: str) -> Joined:
+        if name not in self.draft.joined:
+            self.draft.names.unresolved += 1  # reported where the joint stands
+            raise ModelError(f"joint '{name}' could not be resolved")
+        return self.draft.joined[name]
 
     def force(self, key: str, value: Node, unit: str, text: str) -> Node:
         return self._output(key, value, unit, text, keep=True)

@@ -9,7 +9,7 @@ from mbdfmu import units
 from mbdfmu.description import Joint, Marker, MarkerReference, Motion, Variable, components
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.forces import ForceElement
-from mbdfmu.frames import Measure, Primitive, Recipe, Row, Side
+from mbdfmu.frames import Joined, Measure, Primitive, Recipe, Row, Side
 from mbdfmu.joints import JointElement, Relation
 from mbdfmu.resolution import ACCELERATION, ANY, PARAMETERS, PLACES, POSITION, SPEED, TIME
 from mbdfmu.signals.draft import Context, Draft
@@ -72,6 +72,7 @@ class Elements:
             if isinstance(joint, Relation):
                 self._check_start(name, joint, {})
                 self.free[name] = {}
+                self.draft.joined[name] = Joined(name=name, type=joint.type_name)
                 recipe = joint.relation(Context(self.draft, "joints", name, POSITION))
                 self.hold(name, f"joint '{name}'", recipe.primitives, active=joint.active)
 
@@ -94,6 +95,8 @@ class Elements:
                 self.draft.problems += [f"joints.{name}: {problem}" for problem in error.problems]
             return context, {}
         free = {key: context.counted(key, measure) for key, measure in recipe.free.items()}
+        axis = context(joint.axis) if hasattr(joint, "axis") else ()
+        self.draft.joined[name] = Joined(name=name, type=joint.type_name, ends=(i, j), free=free, axis=axis)
         for key, measure in free.items():
             self.draft.measure(f"{name}.{key}", measure)
         self.free[name] = free
