@@ -63,7 +63,7 @@ def fields_of(element: type[Element], skipped: Sequence[str] = ()) -> Iterator[R
     for name, info in element.model_fields.items():
         if name not in skipped:
             default = "required" if info.is_required() else _shown(info.get_default(call_default_factory=True))
-            kind = "unit" if name == "unit" else _kind(rules[info.alias or name])
+            kind = "unit" if name in ("unit", "x_unit", "y_unit") else _kind(rules[info.alias or name])
             yield f"`{info.alias or name}`", kind, units.get(name, ""), default, BY_HAND
 
 
@@ -124,7 +124,7 @@ def _array(rule: Mapping[str, Any]) -> str:
         return f"list of {_kind(rule['items'])}s"
     least, most = rule["minItems"], rule.get("maxItems")
     if most is None:
-        return "list of values"
+        return f"{'list of' if least == 1 else f'{least} or more'} {_kind(rule['items'])}s"
     if (least, most) == (2, 3):
         return "point"
     return f"{least} values" if least == most else f"{least} or {most} values"

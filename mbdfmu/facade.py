@@ -31,6 +31,7 @@ from mbdfmu.description import (
     Output,
     Parameter,
     Submodel,
+    Table,
 )
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.lowering import lower
@@ -41,7 +42,7 @@ from mbdfmu.tabular import read_inputs
 _SECTION: dict[type[Element], str] = {
     Parameter: "parameters", Input: "inputs", Marker: "markers", Body: "bodies", Joint: "joints", Force: "forces",
     Motion: "motions", Coordinate: "coordinates", Constraint: "constraints", Output: "outputs",
-    Event: "events", Impact: "impacts", Submodel: "submodels",
+    Event: "events", Impact: "impacts", Submodel: "submodels", Table: "tables",
 }  # fmt: skip
 DEFAULT_POINTS = 500  # of output, where nothing is said
 

@@ -7,7 +7,7 @@ must not know joints, forces or indices; planar.py and spatial.py hold what is d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -166,6 +166,9 @@ class Resolve(Protocol):
 
     def joint(self, name: str) -> Joined:
         """A joint of the model."""
+
+    def table(self, name: str) -> Callable[[Node], Node]:
+        """The function that a table of the model is."""
 
     def unit(self, expression: str) -> str:
         """The unit of a signal; empty (and a finding) where it is not known."""

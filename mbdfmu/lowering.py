@@ -18,7 +18,7 @@ import numpy as np
 
 from mbdfmu.coordinates import QUATERNION, ROTATIONS
 from mbdfmu.description import GROUND, Description
-from mbdfmu.expressions import Graph, Node, compile_tape
+from mbdfmu.expressions import Curve, Graph, Node, compile_tape
 from mbdfmu.expressions.graph import without_collection
 from mbdfmu.expressions.opcodes import ADD, DIV, LOAD, MUL, NEG, SELECT, SUB
 from mbdfmu.frames import Kernel, Row
@@ -142,6 +142,7 @@ class _Lowering:
         self.first = {"v": 0, "a": 0, "lam": self.nv, "x": states, "xd": states, "y": states + len(self.x)}  # columns
         self.force_rows: dict[int, list[Node]] = {}  # expression parts of M a + G^T lambda - Q
         self.phi_rows: dict[int, Node] = {}
+        self.curves: dict[Curve, int] = {}  # that programs read
 
     @property
     def nv(self) -> int:
@@ -306,6 +307,7 @@ class _Lowering:
         for name, nodes in programs.items():
             sections |= self._program(name, self._hoisted(nodes))
         sections |= self._program("param", self.constants.nodes)
+        sections |= self._curves()
         sections["rrows"] = _ints(values)
         sections["crows"] = _ints(positions)
         sections["raterows"] = _ints(phi)
@@ -371,12 +373,19 @@ class _Lowering:
         return self.graph.substitute(nodes, ordered) if ordered else list(nodes)
 
     def _program(self, name: str, nodes: Sequence[Node]) -> dict[str, bytes]:
-        tape = compile_tape(nodes, self._address)
+        tape = compile_tape(nodes, self._address, self.curves)
         return {
             f"{name}.ops": _ints(tape.code.ravel()),
             f"{name}.num": _doubles(tape.constants),
             f"{name}.out": _ints(tape.outputs),
         }
+
+    def _curves(self) -> dict[str, bytes]:
+        """Knots and pieces of the curves, and where each begins: solver/curves.hpp."""
+        numbers = [np.concatenate([curve.knots, curve.pieces.ravel()]) for curve in self.curves]
+        starts = np.cumsum([0, *map(len, numbers)])
+        places = [n for curve, at in zip(self.curves, starts, strict=False) for n in (at, len(curve.knots))]
+        return {"curves": _ints(places), "curves.num": _doubles(np.concatenate([[], *numbers]))}
 
     def _address(self, symbol: Node) -> tuple[int, int]:
         space, name = symbol.value

@@ -6,11 +6,11 @@ Findings are collected, so that a user sees all of them at once. This module mus
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from mbdfmu.errors import ExpressionError, did_you_mean
-from mbdfmu.expressions import Graph, Node, Tree, build, names, parse
+from mbdfmu.expressions import Curve, Graph, MarkerFunction, Node, Tree, build, names, parse, take_apart
 
 # What an expression may depend on, by the spaces of its symbols.
 PARAMETERS = frozenset({"p"})
@@ -29,6 +29,10 @@ class _AlreadyReported(ExpressionError):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"{name!r} is not defined", "", 0)
+
+
+def _at_rest(function: MarkerFunction, markers: list[str]) -> Node:
+    raise ExpressionError(f"must not depend on where markers are, found {function.name}({','.join(markers)})")
 
 
 class Written(NamedTuple):
@@ -50,11 +54,13 @@ class _Definition(NamedTuple):
 class Names:
     """The names of one model; those that begin with a `lost` element have been reported as that."""
 
-    def __init__(self, lost: frozenset[str] = frozenset()) -> None:
+    def __init__(self, lost: frozenset[str] = frozenset(), curves: Mapping[str, Curve] | None = None) -> None:
         self.graph = Graph()
         self.written: list[Written] = []
         self.unknowns: set[str] = set()  # names that depend on themselves
         self.nodes: dict[str, Node] = {}
+        self.curves = curves or {}  # what tables of the model are
+        self.between: Callable[[MarkerFunction, list[str]], Node] = _at_rest  # until there are markers
         self.problems: list[str] = []
         self.unresolved = 0  # values that stand as zero
         self._lost = lost
@@ -91,6 +97,8 @@ class Names:
             return self._looped(name)
         if name in self._undefined or _element(name) in self._lost:
             raise _AlreadyReported(name)
+        if found := take_apart(name):
+            return self._between(name, *found)
         raise ExpressionError(f"nothing is called {name!r}{did_you_mean(name, [*self.nodes, *self._pending])}")
 
     def _looped(self, name: str) -> Node:
@@ -105,6 +113,22 @@ class Names:
     def unknown(self, name: str) -> Node:
         """The symbol of a name that is an unknown of the model."""
         return self.graph.symbol("y", name)
+
+    def _between(self, name: str, function: MarkerFunction, markers: list[str]) -> Node:
+        """A function of markers, which is defined when it is first asked for."""
+        if any(_element(marker) in self._lost for marker in markers):
+            raise _AlreadyReported(name)
+        self.define(name, self.between(function, markers))
+        return self.nodes[name]
+
+    def curve(self, name: str) -> Curve:
+        """The table of that name."""
+        if name in self.curves:
+            return self.curves[name]
+        if _element(name) in self._lost:
+            raise _AlreadyReported(name)
+        known = ", ".join(self.curves) or "none"
+        raise ExpressionError(f"no table is called {name!r}{did_you_mean(name, self.curves)}; known: {known}")
 
     def _run(self, name: str) -> None:
         definition, before = self._pending[name], len(self.problems)
@@ -127,16 +151,20 @@ class Names:
             return self.graph.const(value)
         try:
             tree = parse(value)
-            node = build(tree, self.graph, self.resolve)
+            node = build(tree, self.graph, self.resolve, self.curve)
             self._check_spaces(tree, allowed, cure)
             self.written.append(Written(path, value, node))
             return node
         except ExpressionError as error:
-            self.unresolved += 1
-            problem = f"{path}: {error}"
-            if not isinstance(error, _AlreadyReported) and problem not in self.problems:
-                self.problems.append(problem)
+            self.report(path, error)
             return self.graph.zero
+
+    def report(self, path: str, error: ExpressionError) -> None:
+        """Keep a finding, unless it follows from one that is kept already."""
+        self.unresolved += 1
+        problem = f"{path}: {error}"
+        if not isinstance(error, _AlreadyReported) and problem not in self.problems:
+            self.problems.append(problem)
 
     def _check_spaces(self, tree: Tree, allowed: frozenset[str], cure: str) -> None:
         for name, position in names(tree):

@@ -41,11 +41,12 @@ enum Op : std::int32_t {
     NOT,
     FLOOR,
     SQUARE,
+    LOOKUP,
     OPS
 };
 
-constexpr int arity[OPS] = {0, 0, 2, 2, 2, 2, 1, 2, 1, 1, 1, 1, 1, 1, 2, 1, 1,
-                            1, 1, 1, 1, 1, 1, 2, 2, 3, 2, 2, 2, 2, 2, 1, 1, 1};
+constexpr int arity[OPS] = {0, 0, 2, 2, 2, 2, 1, 2, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1,
+                            1, 1, 1, 1, 1, 2, 2, 3, 2, 2, 2, 2, 2, 1, 1, 1, 1};
 
 }  // namespace
 
@@ -67,6 +68,11 @@ Tape::Tape(const Blob& blob, const std::string& name, const Spaces& sizes) : con
             const std::int32_t operands[] = {i.a, i.b, i.c};
             for (int n = 0; n < arity[i.op]; ++n)
                 if (operands[n] < 0 || operands[n] >= k) bad("reads a result before it is computed");
+        }
+        if (i.op == LOOKUP) {
+            if (!curves_) curves_ = std::make_shared<const Curves>(blob);
+            if (i.b < 0 || i.b >= curves_->size()) bad("reads a curve that is not there");
+            if (i.c < 0 || i.c > Curves::highest_order) bad("takes a derivative that curves do not have");
         }
         code_[k] = i;
     }
@@ -180,6 +186,9 @@ void Tape::run(const Point& point, double* r) const {
                 break;
             case SQUARE:
                 r[k] = r[i->a] * r[i->a];
+                break;
+            case LOOKUP:
+                r[k] = curves_->value(i->b, i->c, r[i->a]);
                 break;
         }
     }

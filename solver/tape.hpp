@@ -6,9 +6,11 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "blob.hpp"
+#include "curves.hpp"
 
 namespace mbd {
 
@@ -58,6 +60,7 @@ private:
     std::vector<Instruction> code_;
     std::vector<double> constants_;
     std::vector<std::int32_t> outputs_;
+    std::shared_ptr<const Curves> curves_;  // where an instruction reads them
 };
 
 }  // namespace mbd

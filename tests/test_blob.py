@@ -8,6 +8,7 @@ import pytest
 
 import mbdfmu as mbd
 from mbdfmu import _solver
+from mbdfmu.description import Description
 from mbdfmu.errors import ModelError, StepFailed
 from mbdfmu.lowering import lower, pack
 
@@ -16,9 +17,14 @@ HEADER = 32
 
 
 def blobs() -> list[bytes]:
-    return [
-        lower(mbd.models.load(name).description).blob for name in ("pendulum", "slider_crank_coordinates", "andrews")
-    ]
+    shipped = [mbd.models.load(name).description for name in ("pendulum", "slider_crank_coordinates", "andrews")]
+    return [lower(description).blob for description in (*shipped, with_a_table())]
+
+
+def with_a_table() -> Description:
+    table = {"x": [-1, 0, 0.5, 2], "y": [-2, 0.1, 1, 1.5], "method": "akima"}
+    mass = {"s": {"unit": "m", "start": 1, "force": "-lookup(pull, s)"}}
+    return Description(format_version=1, name="table", tables={"pull": table}, coordinates=mass, mass={"s": 1})
 
 
 def run(blob: bytes) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from mbdfmu import expressions as ex
 from mbdfmu.errors import ExpressionError, ModelError, did_you_mean
 from mbdfmu.expressions.graph import postorder, without_collection
-from mbdfmu.expressions.opcodes import BY_CODE, CONST, EXACT, LOAD, OPCODES, OPERATIONS
+from mbdfmu.expressions.opcodes import BY_CODE, CONST, EXACT, LOAD, LOOKUP, OPCODES, OPERATIONS
 
 DEEP = 100_000
 COMPLEX_STEP = 1e-200  # no difference is formed, so only underflow bounds it
@@ -44,7 +44,7 @@ def formula(text, **values):
     return value(ex.build(ex.parse(text), graph, lambda name: graph.symbol("q", name)), **values)
 
 
-def run(tape, spaces):
+def run(tape, spaces, curves=()):
     """What the native interpreter does, in a few lines: one register per instruction."""
     registers = []
     for code, a, b, c in tape.code.tolist():
@@ -52,6 +52,8 @@ def run(tape, spaces):
             registers.append(np.float64(tape.constants[a]))
         elif code == LOAD:
             registers.append(np.float64(spaces[a][b]))
+        elif code == LOOKUP:
+            registers.append(list(curves)[b].value(registers[a], c))
         else:
             operation = BY_CODE[code]
             assert max((a, b, c)[: operation.arity]) < len(registers)
@@ -84,14 +86,14 @@ def test_opcodes_are_frozen():
     rows = [
         "CONST", "LOAD", "ADD", "SUB", "MUL", "DIV", "NEG", "POW", "SIN", "COS", "TAN", "ASIN", "ACOS", "ATAN", "ATAN2",
         "SINH", "COSH", "TANH", "EXP", "LOG", "SQRT", "ABS", "SIGN", "MIN", "MAX", "SELECT", "LT", "LE", "EQ", "AND",
-        "OR", "NOT", "FLOOR", "SQUARE",
+        "OR", "NOT", "FLOOR", "SQUARE", "LOOKUP",
     ]
-    assert [OPCODES[name] for name in rows] == list(range(34))
+    assert [OPCODES[name] for name in rows] == list(range(35))
     assert len(BY_CODE) == len(OPERATIONS) == len(OPCODES)
     assert all(row.arity <= 3 for row in OPERATIONS)
 
 
-@pytest.mark.parametrize("row", [row for row in OPERATIONS if row.arity], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [row for row in OPERATIONS if row.evaluate], ids=lambda row: row.name)
 @pytest.mark.parametrize("seed", range(5))
 def test_every_operation_has_an_exact_derivative(graph, row, seed):
     generator = random.Random(seed)
@@ -475,10 +477,13 @@ def random_graph(seed, count=300):
     graph = ex.Graph()
     loads = [graph.symbol(space, f"{space}{k}") for space in SPACES for k in range(2)]
     nodes = [*loads, graph.const(0.5), graph.const(-2)]
-    rows = [row for row in OPERATIONS if row.arity]
+    rows = [row for row in OPERATIONS if row.evaluate]
+    curve = ex.Curve((-1.0, 0.0, 0.5, 2.0), (1.0, -1.0, 0.3, 0.2), "akima")
     for _ in range(count):
         row = generator.choice(rows)
         nodes.append(graph.apply(row.code, *[generator.choice(nodes) for _ in range(row.arity)]))
+        if generator.random() < 0.05:
+            nodes.append(graph.lookup(curve, generator.choice(nodes)))
     outputs = generator.sample(nodes, 10) + nodes[-3:]
     return loads, outputs + [graph.diff(node, loads[0]) for node in outputs]
 
@@ -493,9 +498,10 @@ def test_tape_equals_evaluate(seed):
         space, name = symbol.value
         return SPACES.index(space), int(name[-1])
 
-    tape = ex.compile_tape(outputs, address)
+    curves = {}
+    tape = ex.compile_tape(outputs, address, curves)
     with np.errstate(all="ignore"):
-        found = run(tape, spaces)
+        found = run(tape, spaces, curves)
     expected = ex.evaluate(outputs, {s: spaces[address(s)[0]][address(s)[1]] for s in loads})
     np.testing.assert_array_equal(found, expected)  # the same operations in the same order: to the bit
     assert tape.code.dtype == np.int32 and tape.code.shape[1] == 4

@@ -22,7 +22,7 @@ class Numbers:
 
     def __init__(self, description: Description, parameters: Mapping[str, float]) -> None:
         self._description = description
-        self._names = Names()
+        self._names = Names(curves=description.curves)
         self.problems = self._names.problems
         known = description.parameters
         self.problems += [unknown("parameter", name, known) for name in parameters if name not in known]

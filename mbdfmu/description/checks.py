@@ -16,10 +16,10 @@ from mbdfmu.description.pieces import Pieces
 from mbdfmu.description.values import IDENTIFIER, BodyReference, MarkerReference, Reference
 from mbdfmu.errors import did_you_mean
 from mbdfmu.expressions import FUNCTIONS
-from mbdfmu.expressions.parser import KEYWORDS
+from mbdfmu.expressions.parser import KEYWORDS, LOOKUP
 
 GROUND = "ground"
-RESERVED = frozenset({"time", GROUND, "solver", "deg", "pi", "der", "energy", *FUNCTIONS, *KEYWORDS})
+RESERVED = frozenset({"time", GROUND, "solver", "deg", "pi", "der", "energy", LOOKUP, *FUNCTIONS, *KEYWORDS})
 _NO_REFERENCE = ("text", "unit", "type")  # entries whose text is no expression and no name
 
 

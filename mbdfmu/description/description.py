@@ -30,6 +30,7 @@ from mbdfmu.description.parts import (
     Parameter,
     Part,
     State,
+    Table,
     Variable,
     Whole,
 )
@@ -52,6 +53,7 @@ from mbdfmu.description.values import (
     shown,
 )
 from mbdfmu.errors import ModelError, did_you_mean
+from mbdfmu.expressions import Curve
 from mbdfmu.files import atomic
 
 FORMAT_VERSION = 1  # of model files; raised when an old reader would misread a new file
@@ -141,6 +143,7 @@ class Description(Header):
 
     parameters: dict[Name, Parameter] = Field(default_factory=dict)
     inputs: dict[Name, Input] = Field(default_factory=dict)
+    tables: dict[Name, Table] = Field(default_factory=dict)
     markers: dict[Name, Marker] = Field(default_factory=dict)
     bodies: dict[Name, Body] = Field(default_factory=dict)
     joints: dict[Name, Joint] = Field(default_factory=dict)
@@ -260,6 +263,11 @@ class Description(Header):
     def marker(self, end: Marker | str) -> Marker:
         """The marker that the end of a joint or force means: itself, or the one of that name."""
         return self.markers[end] if isinstance(end, str) else end
+
+    @property
+    def curves(self) -> dict[str, Curve]:
+        """What tables are."""
+        return {name: table.curve for name, table in self.tables.items()}
 
     @property
     def merged(self) -> Description:

@@ -85,6 +85,8 @@ class _Part:
                 if not getattr(entry, "external", False):
                     made = self._entry(section, key, entry, found)
                     done[section][",".join(f"{self.name}.{one}" for one in key.split(","))] = made
+        if self.seen.uses_ground:
+            done["markers"][f"{self.name}.{GROUND}"] = self._entry("markers", GROUND, Marker(body=GROUND), found)
         if found:
             raise ModelError(found)
         return done

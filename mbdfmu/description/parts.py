@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cached_property
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -39,6 +41,7 @@ from mbdfmu.description.values import (
     MarkerName,
     Name,
     Number,
+    Numbers,
     Only,
     Point,
     Positive,
@@ -54,6 +57,7 @@ from mbdfmu.description.values import (
     shown,
 )
 from mbdfmu.errors import ModelError
+from mbdfmu.expressions import Curve
 from mbdfmu.registry import Registered
 from mbdfmu.units import unit
 
@@ -228,6 +232,34 @@ class Variable(Short):
             found = "neither" if self.value is None else "both"
             raise ModelError(f'must have either a "value" or an "equation", found {found}')
         _alike(self.start, self.law, "the value" if self.equation is None else "the equation")
+        return self
+
+
+class Table(Part):
+    """A function given by points, which expressions read as `lookup(table, x)`."""
+
+    x: Numbers
+    y: Numbers
+    x_unit: UnitText = ""
+    y_unit: UnitText = ""
+    method: Literal["linear", "akima"] = "linear"
+    extrapolate: Literal["hold", "linear"] = "hold"
+
+    @cached_property
+    def curve(self) -> Curve:
+        """The function."""
+        return Curve(self.x, self.y, self.method, self.extrapolate)
+
+    @model_validator(mode="after")
+    def _one_function(self) -> Self:
+        if len(self.y) != len(self.x):
+            reason = f"must have as many numbers as x, found {len(self.y)} for {len(self.x)}"
+            raise finding("Table", ("y",), reason)
+        for k, (before, x) in enumerate(pairwise(self.x), start=1):
+            if x <= before:
+                raise finding("Table", ("x", k), f"must be above the number before it, found {x!r} after {before!r}")
+        if not self.curve.is_finite:
+            raise ModelError("is too steep for finite slopes; put the numbers of x farther apart")
         return self
 
 

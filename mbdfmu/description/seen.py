@@ -10,13 +10,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
-from mbdfmu.description.checks import RESERVED
+from mbdfmu.description.checks import GROUND, RESERVED
 from mbdfmu.description.parts import Body, Marker, Typed
 from mbdfmu.description.placement import Placement
 from mbdfmu.description.scalars import Scalar, Triple, negated, plus
 from mbdfmu.description.values import DOTTED
 from mbdfmu.errors import ExpressionError
-from mbdfmu.expressions import names, parse
+from mbdfmu.expressions import MarkerFunction, Name, names, parse, tables, take_apart
 
 _POINT, _MOVING = ("x", "y", "z"), (("vx", "vy", "vz"), ("ax", "ay", "az"))
 _OWN_AXES = ("omega_", "alpha_")  # components in body axes
@@ -35,9 +35,11 @@ _UNITS = (  # of signals that a plain name may stand for, by the end of the name
 
 
 def unit_of(name: str) -> str | None:
-    """The unit of a signal of a body, marker or joint, which a name with a sign or a shift no longer shows."""
+    """The unit of a signal of bodies, markers or joints, which a name with a sign or a shift no longer shows."""
     if not re.fullmatch(DOTTED, name):
-        return None
+        root = parse(name).root
+        found = take_apart(root.name) if isinstance(root, Name) else None
+        return found[0].unit if found else None
     last = name.removesuffix(".start").rpartition(".")[2]
     return next((unit for pattern, unit in _UNITS if re.fullmatch(pattern, last)), None)
 
@@ -47,6 +49,7 @@ class Seen:
 
     def __init__(self, part: str, elements: Mapping[str, Any], placement: Placement, dimensions: int) -> None:
         self.part, self.elements, self.placement, self.dimensions = part, elements, placement, dimensions
+        self.uses_ground = False  # whether an expression needs a marker where the sub-model's ground is
 
     def formula(self, text: str) -> str:
         """An expression with the names of the model around."""
@@ -57,17 +60,59 @@ class Seen:
         return "".join([*pieces, text[done:]])
 
     def _changes(self, text: str) -> Iterator[tuple[int, int, str]]:
-        for name, start in names(parse(text)):
-            derivative = _DER.match(text, start) if name.startswith("der(") else None
-            if derivative:
-                found = re.compile(DOTTED).match(text, derivative.end())
-                assert found is not None  # the parser has read it
-                yield found.start(), found.end(), f"{self.part}.{found[0]}"
-            else:
-                try:
-                    yield start, start + len(name), self.signal(name)
-                except ExpressionError as error:
-                    raise ExpressionError(error.message, text, start) from None
+        """Places of the text and what they become, in order."""
+        tree = parse(text)
+        changes = [(start, name, self._name) for name, start in names(tree)]
+        changes += [(start, name, self._table) for name, start in tables(tree)]
+        for start, name, change in sorted(changes, key=lambda found: found[0]):
+            try:
+                yield change(text, start, name)
+            except ExpressionError as error:
+                raise ExpressionError(error.message, text, start) from None
+
+    def _table(self, text: str, start: int, name: str) -> tuple[int, int, str]:
+        return start, start + len(name), f"{self.part}.{name}"
+
+    def _name(self, text: str, start: int, name: str) -> tuple[int, int, str]:
+        derivative = _DER.match(text, start) if name.startswith("der(") else None
+        if derivative:
+            found = re.compile(DOTTED).match(text, derivative.end())
+            assert found is not None  # the parser has read it
+            return found.start(), found.end(), f"{self.part}.{found[0]}"
+        if function := take_apart(name):
+            return start, text.index(")", start) + 1, self._between(*function)
+        return start, start + len(name), self.signal(name)
+
+    # ---- functions of markers
+
+    def _between(self, function: MarkerFunction, markers: list[str]) -> str:
+        """The ground of a sub-model that is moved is a marker of its own, so that all arguments are written out."""
+        given = list(function.complete(markers).values()) if self._moved else markers
+        call = f"{function.name}({', '.join(map(self._frame, given))})"
+        sign = self._sign_between(function) if self.placement.mirrored else 1.0
+        return call if sign > 0 else f"({negated(call)})"
+
+    def _frame(self, name: str) -> str:
+        if name == GROUND:
+            self.uses_ground = self.uses_ground or self._moved
+            return f"{self.part}.{GROUND}" if self._moved else GROUND
+        element = self.elements.get(name)
+        if isinstance(element, Body) and element.external:
+            self._refuse(name, "of an external body have no place of their own; use a marker on it")
+        return f"{self.part}.{name}"
+
+    def _sign_between(self, function: MarkerFunction) -> float:
+        """Frames are reflected as their bodies are: vectors change with the axis, angles and turns the other way."""
+        if function.kind == "sequence":
+            self._refuse(function.call, "have no simple meaning in a mirrored sub-model; use yaw, pitch and roll")
+        if function.kind == "scalar":
+            return 1.0
+        sign = self.placement.signs[_POINT.index(function.axis)]
+        return sign if function.kind == "vector" else -sign
+
+    @property
+    def _moved(self) -> bool:
+        return self.placement.mirrored or self.placement.is_turned or any(self.placement.origin)
 
     def signal(self, name: str) -> str:
         """One name."""
@@ -114,7 +159,7 @@ class Seen:
 
     def _of_frame(self, name: str, suffix: str, is_body: bool) -> str:
         place = self.placement
-        if not place.mirrored and not place.is_turned and not any(place.origin):
+        if not self._moved:
             return f"{self.part}.{name}"
         plain, start = (name.removesuffix(".start"), ".start") if suffix.endswith(".start") else (name, "")
         head, _, last = plain.rpartition(".")

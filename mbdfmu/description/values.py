@@ -90,6 +90,10 @@ class SwitchReference(Reference):
     sections, kind = ("joints", "motions", "constraints"), "joint, motion or constraint"
 
 
+class TableReference(Reference):
+    sections, kind = ("tables",), "table"
+
+
 class Vector(tuple[float | str, ...]):
     """A point or direction; the cross checks hold its length against the dimensions of the model."""
 
@@ -256,6 +260,14 @@ def _list(allowed: str, *lengths: int) -> BeforeValidator:
     return BeforeValidator(check)
 
 
+def _several(value: object) -> object:
+    """A list, tuple or array of at least two items."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(value, list | tuple) or len(value) < 2:
+        raise ModelError(f"must be a list of at least two numbers, found {shown(value)}")
+    return tuple(value)
+
+
 def _kind(value: object) -> str:
     return "<list>" if isinstance(value, list | tuple) or bool(getattr(value, "shape", None)) else "<value>"
 
@@ -298,11 +310,13 @@ def _direction(value: tuple[float | str, ...]) -> tuple[float | str, ...]:
     return value
 
 
+_SEVERAL_NUMBERS = {"type": "array", "items": {"type": "number"}, "minItems": 2}
 Text = Annotated[str, PlainValidator(_text), WithJsonSchema({"type": "string"})]
 Name = Annotated[str, PlainValidator(_name), WithJsonSchema(_NAME_SCHEMA)]
 MassKey = Annotated[str, PlainValidator(_mass_key), WithJsonSchema({"type": "string"})]
 Flag = Annotated[bool, PlainValidator(_flag), WithJsonSchema({"type": "boolean"})]
 Number = Annotated[float, PlainValidator(_number), WithJsonSchema({"type": "number"})]
+Numbers = Annotated[tuple[Number, ...], BeforeValidator(_several), WithJsonSchema(_SEVERAL_NUMBERS)]
 Expression = Annotated[str, PlainValidator(_expression), WithJsonSchema({"type": "string"})]
 UnitText = Annotated[str, PlainValidator(_si_unit), WithJsonSchema({"type": "string"})]
 
@@ -364,6 +378,9 @@ JointNames = Annotated[tuple[str, ...], _names(JointReference), WithJsonSchema(_
 SwitchNames = Annotated[tuple[str, ...], _names(SwitchReference), WithJsonSchema(_NAMES_SCHEMA)]
 JointName = Annotated[
     str, PlainValidator(lambda value: JointReference(_reference(value))), WithJsonSchema(_DOTTED_SCHEMA)
+]
+TableName = Annotated[
+    str, PlainValidator(lambda value: TableReference(_reference(value))), WithJsonSchema(_DOTTED_SCHEMA)
 ]
 ParameterName = Annotated[str, PlainValidator(_reference), WithJsonSchema(_DOTTED_SCHEMA)]
 FileName = Annotated[str, PlainValidator(_file), WithJsonSchema({"type": "string"})]

@@ -2,6 +2,7 @@
 
 from mbdfmu.expressions.catalogue import FUNCTIONS, Function
 from mbdfmu.expressions.conditions import indicator, is_condition
+from mbdfmu.expressions.curves import Curve
 from mbdfmu.expressions.functions import (
     absolute,
     acos,
@@ -38,18 +39,36 @@ from mbdfmu.expressions.functions import (
     tanh,
 )
 from mbdfmu.expressions.graph import Graph, Node
+from mbdfmu.expressions.markers import MARKER_FUNCTIONS, MarkerFunction, take_apart
 from mbdfmu.expressions.opcodes import OPCODES, OPERATIONS
-from mbdfmu.expressions.parser import Call, Chain, Name, Number, Term, Tree, Unary, build, names, parse
+from mbdfmu.expressions.parser import (
+    Call,
+    Chain,
+    Lookup,
+    Name,
+    Number,
+    Term,
+    Tree,
+    Unary,
+    build,
+    names,
+    parse,
+    tables,
+)
 from mbdfmu.expressions.tape import Tape, compile_tape, evaluate
 
 __all__ = [
     "FUNCTIONS",
+    "MARKER_FUNCTIONS",
     "OPCODES",
     "OPERATIONS",
     "Call",
     "Chain",
+    "Curve",
     "Function",
     "Graph",
+    "Lookup",
+    "MarkerFunction",
     "Name",
     "Node",
     "Number",
@@ -95,6 +114,8 @@ __all__ = [
     "sqrt",
     "square",
     "step",
+    "tables",
+    "take_apart",
     "tan",
     "tanh",
 ]

@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mbdfmu.expressions.opcodes import ADD, BY_CODE, CONST, DIV, EXACT, LOAD, MUL, NEG, POW, SUB
+from mbdfmu.expressions.curves import Curve
+from mbdfmu.expressions.opcodes import ADD, BY_CODE, CONST, DIV, EXACT, LOAD, LOOKUP, MUL, NEG, POW, SUB
 from mbdfmu.expressions.simplify import RULES
 
 Operand: TypeAlias = "Node | float"  # what arithmetic takes: numbers become constants
@@ -47,7 +48,7 @@ class Node:
 
     op: int  # see opcodes.py
     args: tuple[Node, ...]
-    value: Any  # float for CONST, (space, name) for LOAD, else None
+    value: Any  # float for CONST, (space, name) for LOAD, (curve, order) for LOOKUP, else None
     index: int  # creation order
     graph: Graph
     support: frozenset[Node]  # the symbols it depends on
@@ -152,6 +153,23 @@ class Graph:
             node = self._nodes[key] = Node(self, op, args, None, self._union(args))
         return node
 
+    def lookup(self, curve: Curve, x: Operand, order: int = 0) -> Node:
+        """The derivative of a curve at x; equal curves are one."""
+        x = self.promote(x)
+        if order > curve.degree:
+            return self.zero
+        if x.op == CONST:
+            return self.const(float(curve.value(x.value, order)))
+        key = (LOOKUP, curve, order, x)
+        node = self._nodes.get(key)
+        if node is None:
+            node = self._nodes[key] = Node(self, LOOKUP, (x,), (curve, order), x.support)
+        return node
+
+    def remade(self, node: Node, args: Sequence[Node]) -> Node:
+        """The operation of a node on other arguments."""
+        return self.lookup(node.value[0], args[0], node.value[1]) if node.op == LOOKUP else self.apply(node.op, *args)
+
     def sum(self, terms: Iterable[Operand]) -> Node:
         """The sum as a balanced tree, so that its depth is the logarithm of its length."""
         row = [self.promote(term) for term in terms]
@@ -190,7 +208,7 @@ class Graph:
 
         for node in postorder(nodes, touched):
             args = [done.get(a, a) for a in node.args]
-            done[node] = self.apply(node.op, *args) if args else node
+            done[node] = self.remade(node, args) if args else node
         return [done.get(node, node) for node in nodes]
 
     def _folded(self, op: int, args: tuple[Node, ...]) -> Node | None:

@@ -29,7 +29,7 @@ class Operation(NamedTuple):
     code: int
     arity: int
     text: str  # the meaning of the instruction (a, b, c) in C
-    evaluate: Callable[..., Value] | None = None  # None: CONST and LOAD, which have no arguments
+    evaluate: Callable[..., Value] | None = None  # None: CONST, LOAD and LOOKUP, which have data besides arguments
     tangent: Callable[..., Node] | None = None
     commutative: bool = False
 
@@ -94,6 +94,11 @@ def _atan2_tangent(y: Node, dy: Node, dx: Node) -> Node:
     return (run * dy - rise * dx) / (rise**2 + run**2)
 
 
+def _lookup_tangent(y: Node, da: Node) -> Node:
+    curve, order = y.value
+    return y.graph.lookup(curve, y.args[0], order + 1) * da
+
+
 def _choice(condition: Node, da: Node, db: Node) -> Node:
     return _apply("SELECT", condition, da, db)
 
@@ -151,6 +156,7 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("NOT", 31, 1, "a == 0", lambda a: _truth(np.real(a) == 0), _constant),
     Operation("FLOOR", 32, 1, "floor(a)", lambda a: np.floor(np.real(a)), _constant),
     Operation("SQUARE", 33, 1, "a * a", lambda a: a * a, lambda y, da: 2 * y.args[0] * da),
+    Operation("LOOKUP", 34, 1, "derivative c of curve b at a", None, _lookup_tangent),
 )
 
 OPCODES: dict[str, int] = {operation.name: operation.code for operation in OPERATIONS}
@@ -160,7 +166,7 @@ CONST, LOAD = OPCODES["CONST"], OPCODES["LOAD"]
 ADD, SUB, MUL, DIV, NEG = OPCODES["ADD"], OPCODES["SUB"], OPCODES["MUL"], OPCODES["DIV"], OPCODES["NEG"]
 POW, SQRT, SQUARE, ABS = OPCODES["POW"], OPCODES["SQRT"], OPCODES["SQUARE"], OPCODES["ABS"]
 MIN, MAX, SELECT, NOT = OPCODES["MIN"], OPCODES["MAX"], OPCODES["SELECT"], OPCODES["NOT"]
-LT, LE, EQ = OPCODES["LT"], OPCODES["LE"], OPCODES["EQ"]
+LT, LE, EQ, LOOKUP = OPCODES["LT"], OPCODES["LE"], OPCODES["EQ"], OPCODES["LOOKUP"]
 AND, OR = OPCODES["AND"], OPCODES["OR"]
 
 # Graphs fold constants by Python's own floats where these give the same bits as NumPy, in a tenth of the time.

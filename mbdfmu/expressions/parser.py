@@ -2,7 +2,9 @@
 
 Grammar, from loose to tight binding (chains of one line associate to the left, ^ to the right):
 
-    or | and | not | < <= > >= == != (one only) | + - | * / | unary + - | ^ ** | number, name, der(name,n), f(a,b), (a)
+    or | and | not | < <= > >= == != (one only) | + - | * / | unary + - | ^ ** | number, name, f(a,b), (a)
+
+A name may also be der(name,n) or a function of markers; lookup(table,a) reads a table of that name.
 
 Names are dotted identifiers, with an index where they are components of arrays: `tank.level[2]`. `pi` and `deg` are
 numbers; every other name, `time` too, is the business of `resolve`.
@@ -19,12 +21,15 @@ from typing import Any, NamedTuple, NoReturn
 from mbdfmu.errors import ExpressionError, did_you_mean
 from mbdfmu.expressions import functions as fn
 from mbdfmu.expressions.catalogue import FUNCTIONS
+from mbdfmu.expressions.curves import Curve
 from mbdfmu.expressions.graph import Graph, Node
+from mbdfmu.expressions.markers import MARKER_FUNCTIONS
 
 MAX_DEPTH = 200  # nested operands; keeps every walk over a tree within Python's call stack
 MAX_LENGTH = 100_000  # characters
 CONSTANTS: dict[str, float] = {"pi": math.pi, "deg": math.pi / 180.0}
 KEYWORDS = ("and", "or", "not")
+LOOKUP = "lookup"
 
 OR, AND, NOT, COMPARE, SUM, PRODUCT, UNARY, POWER = range(1, 9)
 LEVELS: dict[str, int] = {
@@ -51,7 +56,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A signal; derivatives are normalised to der(x) and der(x,2)."""
+    """A signal; derivatives are normalised to der(x) and der(x,2), functions of markers to dx(a,b)."""
 
     name: str
     position: int
@@ -61,6 +66,15 @@ class Name:
 class Call:
     function: str
     args: tuple[Term, ...]
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """The value of a table."""
+
+    table: Name
+    argument: Term
     position: int
 
 
@@ -85,7 +99,7 @@ class Chain:
     position: int
 
 
-Term = Number | Name | Call | Unary | Chain
+Term = Number | Name | Call | Lookup | Unary | Chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,10 +234,12 @@ class _Parser:
     def name(self, token: _Token) -> Term:
         if token.text == "der":
             return self.derivative(token)
+        if token.text == LOOKUP:
+            return self.lookup(token)
         if token.text in FUNCTIONS:
             self.fail(f"'{token.text}' is a function; write {token.text}(...)", token)
         if self.token.text == "(":
-            self.fail(f"unknown function {_quoted(token.text)}" + did_you_mean(token.text, FUNCTIONS), token)
+            return self.between(token)
         if token.text in CONSTANTS:
             return Number(CONSTANTS[token.text], token.position)
         return Name(token.text, token.position)
@@ -252,6 +268,44 @@ class _Parser:
         order = self.order() if self.token.text == "," else 1
         self.expect(")", opening)
         return Name(f"der({inner.text})" if order == 1 else f"der({inner.text},{order})", token.position)
+
+    def lookup(self, token: _Token) -> Lookup:
+        """lookup(table,x): the first argument is the name of a table."""
+        usage = "write lookup(table,x)"
+        if self.token.text != "(":
+            self.fail(f"'{LOOKUP}' reads a table; {usage}", token)
+        opening = self.take()
+        table = self.take()
+        if table.kind != "name":
+            self.fail(f"{LOOKUP} begins with the name of a table, found {_quoted(table.text)}; {usage}", table)
+        if self.token.text != ",":
+            self.fail(f"{LOOKUP} needs a table and a value; {usage}")
+        self.take()
+        argument = self.expression(OR)
+        self.expect(")", opening)
+        return Lookup(Name(table.text, table.position), argument, token.position)
+
+    def between(self, token: _Token) -> Name:
+        """dx(to,from,in) and its like: one signal of some markers. Their names are legal for other things too."""
+        function = MARKER_FUNCTIONS.get(token.text)
+        if function is None:
+            known = [*FUNCTIONS, *MARKER_FUNCTIONS, LOOKUP]
+            self.fail(f"unknown function {_quoted(token.text)}" + did_you_mean(token.text, known), token)
+        opening = self.take()
+        markers = [] if self.token.text == ")" else [self.marker(function.call)]
+        while self.token.text == ",":
+            self.take()
+            markers.append(self.marker(function.call))
+        self.expect(")", opening)
+        if not 1 <= len(markers) <= len(function.arguments):
+            self.fail(f"write {function.call}, where all but the first may be left out, found {len(markers)}", token)
+        return Name(f"{token.text}({','.join(markers)})", token.position)
+
+    def marker(self, call: str) -> str:
+        token = self.take()
+        if token.kind != "name":
+            self.fail(f"expected the name of a marker or body, found {_quoted(token.text)}; write {call}", token)
+        return token.text
 
     def order(self) -> int:
         self.take()
@@ -295,51 +349,76 @@ _INFIX: dict[str, Callable[[Any, Any], Node]] = {
 _PREFIX: dict[str, Callable[[Node], Node]] = {"+": lambda a: a, "-": lambda a: -a, "not": fn.logical_not}
 
 Resolve = Callable[[str], Any]  # a node or a number; raises KeyError or ExpressionError for what it does not know
+Curves = Callable[[str], Curve]  # the table of a name, likewise
 
 
-def build(tree: Tree, graph: Graph, resolve: Resolve) -> Node:
+def _no_curve(name: str) -> Curve:
+    raise ExpressionError(f"there are no tables here, found {_quoted(name)}")
+
+
+def build(tree: Tree, graph: Graph, resolve: Resolve, curves: Curves = _no_curve) -> Node:
     """Make the node of a tree; `resolve` gives the node of a name, errors show its place in the text."""
-    return _build(tree.root, tree.text, graph, resolve)
+    return _Builder(tree.text, graph, resolve, curves).node(tree.root)
 
 
-def _build(term: Term, text: str, graph: Graph, resolve: Resolve) -> Node:
-    if isinstance(term, Number):
-        return graph.const(term.value)
-    if isinstance(term, Name):
-        return _resolved(term, text, graph, resolve)
-    if isinstance(term, Unary):
-        return _PREFIX[term.op](_build(term.operand, text, graph, resolve))
-    if isinstance(term, Call):
-        return _called(term, text, [_build(a, text, graph, resolve) for a in term.args])
-    node = _build(term.first, text, graph, resolve)
-    for op, operand in term.rest:
-        node = _INFIX[op](node, _build(operand, text, graph, resolve))
-    return node
+@dataclass(frozen=True, slots=True)
+class _Builder:
+    text: str
+    graph: Graph
+    resolve: Resolve
+    curves: Curves
+
+    def node(self, term: Term) -> Node:
+        if isinstance(term, Number):
+            return self.graph.const(term.value)
+        if isinstance(term, Name):
+            return self.graph.promote(self.known(term, self.resolve))
+        if isinstance(term, Unary):
+            return _PREFIX[term.op](self.node(term.operand))
+        if isinstance(term, Call):
+            return self.called(term)
+        if isinstance(term, Lookup):
+            return self.graph.lookup(self.known(term.table, self.curves), self.node(term.argument))
+        node = self.node(term.first)
+        for op, operand in term.rest:
+            node = _INFIX[op](node, self.node(operand))
+        return node
+
+    def known(self, term: Name, resolve: Callable[[str], Any]) -> Any:
+        try:
+            return resolve(term.name)
+        except KeyError:
+            raise ExpressionError(f"unknown name {_quoted(term.name)}", self.text, term.position) from None
+        except ExpressionError as error:
+            raise self.placed(error, term.position) from None
+
+    def called(self, term: Call) -> Node:
+        args = [self.node(a) for a in term.args]
+        try:
+            return FUNCTIONS[term.function].builder(*args)
+        except ExpressionError as error:
+            raise self.placed(error, term.position) from None
+
+    def placed(self, error: ExpressionError, position: int) -> ExpressionError:
+        return error if error.text is not None else ExpressionError(error.message, self.text, position)
 
 
-def _resolved(term: Name, text: str, graph: Graph, resolve: Resolve) -> Node:
-    try:
-        return graph.promote(resolve(term.name))
-    except KeyError:
-        raise ExpressionError(f"unknown name {_quoted(term.name)}", text, term.position) from None
-    except ExpressionError as error:
-        raise _placed(error, text, term.position) from None
-
-
-def _called(term: Call, text: str, args: list[Node]) -> Node:
-    try:
-        return FUNCTIONS[term.function].builder(*args)
-    except ExpressionError as error:
-        raise _placed(error, text, term.position) from None
-
-
-def _placed(error: ExpressionError, text: str, position: int) -> ExpressionError:
-    return error if error.text is not None else ExpressionError(error.message, text, position)
+# What a tree names ----------------------------------------------------------------------------------------------------
 
 
 def names(tree: Tree) -> list[tuple[str, int]]:
-    """Every name with its position, in the order of the text; `pi`, `deg` and functions are none."""
+    """Every name with its position, in the order of the text; `pi`, `deg`, functions and tables are none."""
     return sorted(_names(tree.root), key=lambda found: found[1])
+
+
+def tables(tree: Tree) -> list[tuple[str, int]]:
+    """Every table that is looked up, with its position."""
+    return sorted(_tables(tree.root), key=lambda found: found[1])
+
+
+def _tables(term: Term) -> list[tuple[str, int]]:
+    own = [(term.table.name, term.table.position)] if isinstance(term, Lookup) else []
+    return own + [found for part in _parts(term) for found in _tables(part)]
 
 
 def _names(term: Term) -> list[tuple[str, int]]:
@@ -351,6 +430,8 @@ def _names(term: Term) -> list[tuple[str, int]]:
 def _parts(term: Term) -> tuple[Term, ...]:
     if isinstance(term, Call):
         return term.args
+    if isinstance(term, Lookup):
+        return (term.argument,)
     if isinstance(term, Unary):
         return (term.operand,)
     if isinstance(term, Chain):

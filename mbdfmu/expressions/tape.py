@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.errors import ModelError
+from mbdfmu.expressions.curves import Curve
 from mbdfmu.expressions.graph import Node, postorder
-from mbdfmu.expressions.opcodes import BY_CODE, CONST, LOAD
+from mbdfmu.expressions.opcodes import BY_CODE, CONST, LOAD, LOOKUP
 
 _UNUSED = ((0, 0, 0), (0, 0), (0,), ())  # fields of an instruction, by the number of arguments
 Address = Callable[[Node], tuple[int, int]]
@@ -21,7 +22,8 @@ Address = Callable[[Node], tuple[int, int]]
 class Tape:
     """A straight-line program: instruction k = (op, a, b, c) writes register k from registers below k.
 
-    CONST: a is the place in `constants`. LOAD: a is the number of the space, b the index in it. Unused fields are 0.
+    CONST: a is the place in `constants`. LOAD: a is the number of the space, b the index in it. LOOKUP: b is the number
+    of the curve, c the order of the derivative. Unused fields are 0.
     """
 
     code: NDArray[np.int32]  # n x 4
@@ -29,8 +31,12 @@ class Tape:
     outputs: NDArray[np.int32]  # the registers that hold the results
 
 
-def compile_tape(outputs: Sequence[Node], address: Address) -> Tape:
-    """Lay out what `outputs` need, everything once; `address` gives the space number and index of a symbol."""
+def compile_tape(outputs: Sequence[Node], address: Address, curves: dict[Curve, int] | None = None) -> Tape:
+    """Lay out what `outputs` need, everything once; `address` gives the space number and index of a symbol.
+
+    `curves` are the numbers of curves that other tapes have used; new ones are added to it.
+    """
+    curves = {} if curves is None else curves
     order = postorder(outputs)
     register = {node: k for k, node in enumerate(order)}
     constants: list[float] = []
@@ -41,6 +47,9 @@ def compile_tape(outputs: Sequence[Node], address: Address) -> Tape:
             constants.append(node.value)
         elif node.op == LOAD:
             code += (LOAD, *address(node), 0)
+        elif node.op == LOOKUP:
+            curve, derivative = node.value
+            code += (LOOKUP, register[node.args[0]], curves.setdefault(curve, len(curves)), derivative)
         else:
             code += (node.op, *[register[a] for a in node.args], *_UNUSED[len(node.args)])
     return Tape(
@@ -59,6 +68,9 @@ def evaluate(nodes: Sequence[Node], values: Mapping[Node, Any]) -> list[Any]:
                 done[node] = np.float64(node.value)
             elif node.op == LOAD:
                 done[node] = _given(node, values)
+            elif node.op == LOOKUP:
+                curve, derivative = node.value
+                done[node] = curve.value(done[node.args[0]], derivative)
             else:
                 done[node] = BY_CODE[node.op].evaluate(*[done[a] for a in node.args])  # type: ignore[misc]
     return [done[node] for node in nodes]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from mbdfmu.coordinates import Coordinates
 from mbdfmu.description import Description
-from mbdfmu.errors import ModelError
-from mbdfmu.expressions import Node, evaluate, floor, names, parse
+from mbdfmu.errors import ExpressionError, ModelError
+from mbdfmu.expressions import Lookup, Name, Node, evaluate, floor, names, parse, take_apart
 from mbdfmu.frames import Joined, Measure, Placed, Side
 from mbdfmu.resolution import PARAMETERS, Names
 from mbdfmu.signals.table import (
@@ -35,7 +37,7 @@ class Draft:
     def __init__(self, description: Description, lost: frozenset[str], eliminate: bool) -> None:
         self.d = description
         self.eliminate = eliminate  # explicit variables and forces are written into the equations that use them
-        self.names = Names(lost)
+        self.names = Names(lost, description.curves)
         self.graph = self.names.graph
         self.motion = Coordinates(self.graph)
         self.problems = self.names.problems
@@ -126,9 +128,15 @@ class Draft:
         self.add(Signal(name=f"{name}_rate", unit=unit, node=rate, text=f"rate of {name}"))
 
     def unit_of(self, expression: str) -> str:
-        """The unit of a signal; empty for any other expression."""
-        signal = self.signals.get(expression.strip())
-        return signal.unit if signal else ""
+        """The unit of a signal, function of markers or table; empty for any other expression."""
+        root = parse(expression).root
+        if isinstance(root, Lookup) and root.table.name in self.d.tables:
+            return self.d.tables[root.table.name].y_unit
+        if not isinstance(root, Name):
+            return ""
+        if found := take_apart(root.name):
+            return found[0].unit
+        return self.signals[root.name].unit if root.name in self.signals else ""
 
 
 class Context:
@@ -160,6 +168,15 @@ class Context:
 
     def locate(self, key: str, node: Node) -> None:
         self.draft.crossings.append(Crossing(name=f"{self.name}.{key}", indicator=node))
+
+    def table(self, name: str) -> Callable[[Node], Node]:
+        """Zero (and a finding) where there is none of that name."""
+        names = self.draft.names
+        try:
+            return partial(self.draft.graph.lookup, names.curve(name))
+        except ExpressionError as error:
+            names.report(self.path, error)
+            return lambda x: self.draft.graph.zero
 
     # ---- forces
 

@@ -1,0 +1,106 @@
+"""Curves through given points, by pieces of cubics, with all their derivatives; must not know what is interpolated.
+
+Knots x0 < x1 < ... < xn-1 part the line into n + 1 pieces, the outer two of which extrapolate. Piece k holds from the
+knot before it on, that of number max(k - 1, 0), and is c0 + c1 s + c2 s^2 + c3 s^3 of the way s from that knot. The
+native interpreter evaluates the same numbers in the same order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+_FLAT = 1e-9  # of the largest change of slope: rounding of points on a straight line
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A function given by at least two points with increasing x; equal ones are interchangeable."""
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    method: Literal["linear", "akima"] = "linear"
+    extrapolate: Literal["hold", "linear"] = "hold"
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.x, self.y, self.method, self.extrapolate))
+
+    def __hash__(self) -> int:
+        return self._hash  # asked for with every node of a graph
+
+    @property
+    def degree(self) -> int:
+        """Derivatives of a higher order are zero."""
+        return 1 if self.method == "linear" else 3
+
+    @cached_property
+    def knots(self) -> Array:
+        return np.array(self.x)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no slope is beyond what numbers can hold."""
+        return bool(np.isfinite(self.pieces).all())
+
+    @cached_property
+    def pieces(self) -> Array:
+        """c0, c1, c2, c3 of each piece."""
+        with np.errstate(all="ignore"):  # see is_finite
+            return self._pieces()
+
+    def _pieces(self) -> Array:
+        y = np.array(self.y)
+        if self.method == "linear":
+            slope = np.diff(y) / np.diff(self.knots)
+            inner, first, last = [y[:-1], slope, 0 * slope, 0 * slope], slope[0], slope[-1]
+        else:
+            slopes = akima_slopes(self.knots, y)
+            inner, first, last = _hermite(self.knots, y, slopes), slopes[0], slopes[-1]
+        outside = 0.0 if self.extrapolate == "hold" else 1.0
+        rows = [[y[0], outside * first, 0, 0], *np.transpose(inner), [y[-1], outside * last, 0, 0]]
+        return np.array(rows, dtype=float)
+
+    def value(self, x: Any, order: int = 0) -> Any:
+        """The derivative of that order at a number or array, real or complex; at a knot that of the piece after it."""
+        number = np.searchsorted(self.knots, np.real(x), side="right")
+        c0, c1, c2, c3 = np.moveaxis(self.pieces[number], -1, 0)
+        s = x - self.knots[np.maximum(number - 1, 0)]
+        if order == 0:
+            return ((c3 * s + c2) * s + c1) * s + c0
+        if order == 1:
+            return (3 * c3 * s + 2 * c2) * s + c1
+        return 6 * c3 * s + 2 * c2 if order == 2 else 6 * c3 + 0 * s
+
+
+def _hermite(x: Array, y: Array, slopes: Array) -> list[Array]:
+    """The cubics that have the given values and slopes at both ends."""
+    h, chord = np.diff(x), np.diff(y) / np.diff(x)
+    left, right = slopes[:-1], slopes[1:]
+    return [y[:-1], left, (3 * chord - 2 * left - right) / h, (left + right - 2 * chord) / h**2]
+
+
+def akima_slopes(x: Array, y: Array) -> Array:
+    """Slopes after Akima (1970): of the chords on both sides that one counts more whose neighbour differs less.
+
+    Two chords are added at each end, by continuing the change of slope there. Where neither side has a change, as on a
+    straight line or in a symmetric corner, it is the mean of both.
+    """
+    chords = np.diff(y) / np.diff(x)
+    if len(chords) == 1:
+        return np.repeat(chords, 2)
+    m = np.concatenate([[0.0, 0.0], chords, [0.0, 0.0]])
+    m[1], m[-2] = 2 * m[2] - m[3], 2 * m[-3] - m[-4]
+    m[0], m[-1] = 2 * m[1] - m[2], 2 * m[-2] - m[-3]
+    change = np.abs(np.diff(m))
+    before, after = change[:-2], change[2:]
+    total = before + after
+    flat = total <= _FLAT * total.max()
+    weight = np.where(flat, 0.5, after / np.where(flat, 1.0, total))
+    slopes: Array = weight * m[1:-2] + (1 - weight) * m[2:-1]
+    return slopes
