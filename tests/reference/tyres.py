@@ -3,7 +3,7 @@
 Two generations: `delft` is the Magic Formula of 1996/97 with dimensionless coefficients and combined slip by cosine
 weighting, `bakker` the one of 1987 with loads in kN, angles in degrees and slips in per cent.
 
-[Pacejka02] H. B. Pacejka, Tyre and Vehicle Dynamics, 2002: eqs. 4.E1-4.E67 and Table A3.1, which gives the set A_TYRE.
+[Pacejka02] H. B. Pacejka, Tyre and Vehicle Dynamics, 2002: eqs. 4.E1-4.E78 and Table A3.1, which gives the set A_TYRE.
 [Bakker87] E. Bakker, L. Nyborg, H. B. Pacejka, Tyre modelling for use in vehicle dynamics studies, SAE 870421.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from numpy import arctan, cos, exp, float64, sign, sin
+from numpy import arctan, cos, exp, float64, pi, sign, sin, sqrt, tan
 from numpy.typing import NDArray
 
 Value = float | NDArray[float64]
@@ -30,6 +30,12 @@ A_TYRE: dict[str, float] = {
     "rby1": 6.461, "rby2": 4.196, "rby3": -0.015, "rcy1": 1.081, "rey1": 0.0, "rey2": 0.0,
     "rhy1": 0.009, "rhy2": 0.0,
     "rvy1": 0.053, "rvy2": -0.073, "rvy3": 0.517, "rvy4": 35.44, "rvy5": 1.9, "rvy6": -10.71,
+    "qbz1": 8.964, "qbz2": -1.106, "qbz3": -0.842, "qbz4": 0.0, "qbz5": -0.227, "qbz9": 18.47, "qbz10": 0.0,
+    "qcz1": 1.180, "qdz1": 0.100, "qdz2": -0.001, "qdz3": 0.007, "qdz4": 13.05,
+    "qdz6": -0.008, "qdz7": 0.0, "qdz8": -0.296, "qdz9": -0.009,
+    "qez1": -1.609, "qez2": -0.359, "qez3": 0.0, "qez4": 0.174, "qez5": -0.896,
+    "qhz1": 0.007, "qhz2": -0.002, "qhz3": 0.147, "qhz4": 0.004,
+    "ssz1": 0.043, "ssz2": 0.001, "ssz3": 0.731, "ssz4": -0.238,
 }  # fmt: skip
 
 
@@ -108,9 +114,40 @@ def delft_combined(p: Mapping[str, float], slip: Slip) -> tuple[Value, Value]:
     By = p["rby1"] * cos(arctan(p["rby2"] * (slip.alpha - p["rby3"])))
     Gx = weight(slip.alpha, Bx, p["rcx1"], p["rex1"] + p["rex2"] * df, p["rhx1"])
     Gy = weight(slip.kappa, By, p["rcy1"], p["rey1"] + p["rey2"] * df, p["rhy1"] + p["rhy2"] * df)
+    return Gx * pure_x, Gy * pure_y + induced(p, slip)
+
+
+def induced(p: Mapping[str, float], slip: Slip) -> Value:
+    """The side force that slip along brings about: 4.E65-4.E67."""
+    df = (slip.load - p["fz0"]) / p["fz0"]
     D = friction_y(p, slip) * slip.load * (p["rvy1"] + p["rvy2"] * df + p["rvy3"] * slip.camber)
-    D = D * cos(arctan(p["rvy4"] * slip.alpha))
-    return Gx * pure_x, Gy * pure_y + D * sin(p["rvy5"] * arctan(p["rvy6"] * slip.kappa))
+    return D * cos(arctan(p["rvy4"] * slip.alpha)) * sin(p["rvy5"] * arctan(p["rvy6"] * slip.kappa))
+
+
+def delft_aligning(p: Mapping[str, float], slip: Slip) -> Value:
+    """Mz of both slips in N.m: 4.E31-4.E49 and 4.E71-4.E78; the trail times the force, a rest, the lever of Fx."""
+    df, g, alpha = (slip.load - p["fz0"]) / p["fz0"], slip.camber, slip.alpha
+    Fx, Fy = delft_combined(p, slip)
+    x, y = longitudinal(p, slip), lateral(p, slip)
+    ratio = (x.B * x.C * x.D) / (y.B * y.C * y.D) * slip.kappa  # K_x/K_y kappa
+
+    def equivalent(a: Value) -> Value:
+        return arctan(sqrt(tan(a) ** 2 + ratio**2)) * sign(a)
+
+    a_t = alpha + p["qhz1"] + p["qhz2"] * df + (p["qhz3"] + p["qhz4"] * df) * g
+    B = (p["qbz1"] + p["qbz2"] * df + p["qbz3"] * df**2) * (1 + p["qbz4"] * g + p["qbz5"] * abs(g))
+    C, D = p["qcz1"], slip.load * (p["qdz1"] + p["qdz2"] * df) * (1 + p["qdz3"] * g + p["qdz4"] * g**2)
+    E = p["qez1"] + p["qez2"] * df + p["qez3"] * df**2
+    E = E * (1 + (p["qez4"] + p["qez5"] * g) * 2 / pi * arctan(B * C * a_t))
+    bx = B * equivalent(a_t)
+    trail = D * p["radius"] / p["fz0"] * cos(C * arctan(bx - E * (bx - arctan(bx)))) * cos(alpha)
+
+    a_r = alpha + y.H + y.V / (y.B * y.C * y.D)
+    D_r = slip.load * p["radius"] * (p["qdz6"] + p["qdz7"] * df + (p["qdz8"] + p["qdz9"] * df) * g)
+    rest = D_r * cos(arctan((p["qbz9"] + p["qbz10"] * y.B * y.C) * equivalent(a_r))) * cos(alpha)
+
+    lever = p["radius"] * (p["ssz1"] + p["ssz2"] * Fy / p["fz0"] + (p["ssz3"] + p["ssz4"] * df) * g)
+    return -trail * (Fy - induced(p, slip)) + rest + lever * Fx
 
 
 # ---------------------------------------------------------------- 1987
