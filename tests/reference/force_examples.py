@@ -1,0 +1,84 @@
+"""Samples of every force element for the tests that all of them have to pass; must not hold a formula.
+
+A new element needs one entry in EXAMPLES: what a file would say about it besides its ends. Markers on two bodies in
+random places are put in for all fields that are required to name one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Fields = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """One element in models of the plane, of space, or both."""
+
+    fields: Fields = field(default_factory=dict)  # in both
+    plane: Fields | None = field(default_factory=dict)  # None: no such element
+    space: Fields | None = field(default_factory=dict)
+    passive: bool = False  # never gives more energy than it has stored
+    conservative: Fields | None = None  # added to the fields they leave nothing but a spring
+    sections: Fields = field(default_factory=dict)  # of the model: tables, parameters, ..
+    positions: tuple[tuple[float, ...], tuple[float, ...]] | None = None  # of the bodies; None: anywhere within 1 m
+    spread: float = 1.0  # of positions (m), where these are given, and of all angles (rad)
+    states: float = 1.0  # the size of differential states
+    absolute: tuple[str, ...] = ()  # keys of signals that see the ground
+    only_ground: bool = False  # one end has to be the ground
+
+    def of(self, dimensions: int) -> Fields | None:
+        """All fields in models of so many dimensions."""
+        own = self.plane if dimensions == 2 else self.space
+        return None if own is None else {**self.fields, **own}
+
+
+_SPRING = {"stiffness": 3.0, "damping": 0.7}
+_ALONG = {"plane": {"axis": [0.6, 0.7]}, "space": {"axis": [0.6, -0.3, 0.7]}}
+_COMPONENTS: dict[str, Any] = {
+    "plane": {"force": ["0.3 + two.vx*sin(time)", "-two.x*one.y"]},
+    "space": {"force": ["0.3 + two.vx*sin(time)", "-two.x*one.y", "two.omega_x"]},
+}
+
+EXAMPLES: dict[str, tuple[Example, ...]] = {
+    "translational": (
+        Example(fields={**_SPRING, "free_length": 0.4}, passive=True, conservative={"damping": 0.0}),
+        Example(fields={**_SPRING, "force": "0.2 + f.length^3"}, **_ALONG),
+        Example(fields=_SPRING, passive=True, conservative={"damping": 0.0}, **_ALONG),
+    ),
+    "rotational": (
+        Example(
+            fields={**_SPRING, "free_angle": 0.2},
+            space={"axis": [0.1, 0.2, 0.9]},
+            passive=True,
+            conservative={"damping": 0.0},
+        ),
+        Example(fields={"torque": "0.3*f.angle_rate - sin(time)"}),
+    ),
+    "vector": (
+        Example(**_COMPONENTS, absolute=("force", "power")),
+        Example(
+            fields={"frame": {"body": "ground"}},
+            plane={"force": [1.0, 2.0]},
+            space={"force": [1.0, 2.0, 3.0]},
+            absolute=("power",),
+        ),
+    ),
+    "general": (
+        Example(
+            plane={"force": [0.3, -0.2], "torque": "0.1 + 0.2*f.force.x"},
+            space={"force": [0.3, -0.2, 0.5], "torque": [0.1, "0.2*f.force.x", -0.4]},
+        ),
+        Example(
+            fields={"frame": {"body": "two"}},
+            plane={"torque": 0.7},
+            space={"torque": [0.1, 0.3, "0.2*sin(time)"]},
+        ),
+    ),
+    "single": (
+        Example(fields={"force": "0.2 + sin(time)"}),
+        Example(fields={"force": 0.7, "frame": {"body": "two"}}, **_ALONG),
+    ),
+}
