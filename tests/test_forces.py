@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from typing import Any, get_args
 
 import numpy as np
@@ -111,14 +112,14 @@ def described(case: Case, force: dict[str, Any] | None) -> Description:
 @cache
 def compiled(case: Case, ends: tuple[str, str] = BODIES, conservative: bool = False, **options: bool) -> CompiledModel:
     m = CompiledModel(lower(described(case, element(case, ends, conservative)), **options))
-    m.start()
+    m.start(assemble=True)
     return m
 
 
 @cache
 def without(case: Case) -> CompiledModel:
     m = CompiledModel(lower(described(case, None)))
-    m.start()
+    m.start(assemble=True)
     return m
 
 
@@ -130,6 +131,7 @@ class State:
     q: Vector  # as the solver has it: in space zeros for the rotations, and quaternions
     v: Vector
     a: Vector
+    lam: Vector
     x: Vector
     xdot: Vector
     y: Vector
@@ -138,18 +140,19 @@ class State:
 def random_state(case: Case, m: CompiledModel, seed: int) -> State:
     rng = np.random.default_rng([seed, case.dimensions, case.number])
     reach = case.example.spread
-    q = m.moved(m.start()[0], reach * rng.uniform(-1, 1, m.nv))
+    q = m.moved(m.start(assemble=True)[0], reach * rng.uniform(-1, 1, m.nv))
     x = case.example.states * rng.uniform(-1, 1, m.system.nx)
     a, v = rng.uniform(-1, 1, (2, m.nv))
-    return State(q, v, a, x, rng.uniform(-1, 1, m.system.nx), rng.uniform(-1, 1, m.system.ny))
+    lam = rng.uniform(-1, 1, m.nc)
+    return State(q, v, a, lam, x, rng.uniform(-1, 1, m.system.nx), rng.uniform(-1, 1, m.system.ny))
 
 
 def residual(m: CompiledModel, s: State) -> Vector:
-    return m.residual(T, s.q, s.v, s.a, np.zeros(0), x=s.x, xdot=s.xdot, y=s.y)
+    return m.residual(T, s.q, s.v, s.a, s.lam, x=s.x, xdot=s.xdot, y=s.y)
 
 
 def jacobian(m: CompiledModel, s: State, *weights: float) -> Vector:
-    return m.jacobian(T, s.q, s.v, s.a, np.zeros(0), weights, x=s.x, xdot=s.xdot, y=s.y).toarray()
+    return m.jacobian(T, s.q, s.v, s.a, s.lam, weights, x=s.x, xdot=s.xdot, y=s.y).toarray()
 
 
 def rotations(m: CompiledModel, s: State) -> list[Vector]:
@@ -163,6 +166,8 @@ def values(m: CompiledModel, s: State, nodes: list[Node]) -> Vector:
     known: dict[tuple[str, str], float] = {("t", "time"): T}
     for space, row in (("q", s.q[: m.nv]), ("v", s.v), ("a", s.a)):
         known |= {(space, name): value for name, value in zip(names, row, strict=True)}
+    rows = [f"{c.label} ({row.direction})" for c in model.constraints for p in c.primitives for row in p.rows]
+    known |= {("lam", row): value for row, value in zip(rows, s.lam, strict=True)}
     for space, row in (("x", s.x), ("xd", s.xdot)):
         known |= {(space, one.name): value for one, value in zip(model.states, row, strict=True)}
     known |= {("y", one.name): value for one, value in zip(model.unknowns, s.y, strict=True)}
@@ -189,9 +194,8 @@ def close(found: Vector, wanted: Vector, limit: float, size: float = 1.0) -> Non
 
 def applied(case: Case, m: CompiledModel, s: State) -> Vector:
     """The generalised forces of the element: what the equations lack without it."""
-    nothing = np.zeros(0)
-    bare = without(case).residual(T, s.q, s.v, s.a, nothing)
-    return bare - residual(m, s)[: m.nv]
+    bare = without(case).residual(T, s.q, s.v, s.a, s.lam)
+    return bare[: m.nv] - residual(m, s)[: m.nv]
 
 
 def wrenches(case: Case, m: CompiledModel, s: State) -> Iterator[tuple[Vector, Vector]]:
@@ -215,20 +219,22 @@ def differences(f: Callable[[Vector], Vector], n: int) -> Vector:
 
 
 def check_derivatives(m: CompiledModel, s: State) -> None:
-    """Every block of eq. 12: by a, v, q, and by the unknowns Xdot, with X that moves along, and Y."""
-    nv, nx, n = m.nv, m.system.nx, m.system.n
-    blocks = [("a", (1, 0, 0, 0), slice(0, nv)), ("v", (0, 1, 0, 0), slice(0, nv)), ("q", (0, 0, 1, 0), slice(0, nv))]
-    blocks += [("xdot", (0, 0, 0, 0), slice(nv, nv + nx)), ("x", (0, 0, 0, 1), slice(nv, nv + nx))]
-    blocks += [("y", (0, 0, 0, 0), slice(nv + nx, n))]
+    """Every block of eq. 12: by a, v, q, and by the unknowns lambda, Xdot, with X that moves along, and Y."""
+    ends = np.cumsum([0, m.nv, m.nc, m.system.nx, m.system.ny])
+    first, lam, xdot, y = (slice(a, b) for a, b in pairwise(ends))
+    blocks = [("a", (1, 0, 0, 0), first), ("v", (0, 1, 0, 0), first), ("q", (0, 0, 1, 0), first)]
+    blocks += [("lam", (0, 0, 0, 0), lam), ("xdot", (0, 0, 0, 0), xdot), ("x", (0, 0, 0, 1), xdot)]
+    blocks += [("y", (0, 0, 0, 0), y)]
+    rows = [k for k in range(m.system.n) if k not in range(lam.start, lam.stop)]  # constraint rows always hold G
     still = jacobian(m, s, 0, 0, 0, 0)
     for name, weights, columns in (block for block in blocks if block[2].start < block[2].stop):
 
         def moved(d: Vector, name: str = name) -> Vector:
             new = m.moved(s.q, d) if name == "q" else getattr(s, name) + d
-            return residual(m, replace(s, **{name: new}))
+            return residual(m, replace(s, **{name: new}))[rows]
 
-        found = jacobian(m, s, *weights) - (still if name == "x" else 0)
-        close(found[:, columns], differences(moved, columns.stop - columns.start), BY_DIFFERENCES)
+        found = (jacobian(m, s, *weights) - (still if name == "x" else 0))[rows, columns]
+        close(found, differences(moved, columns.stop - columns.start), BY_DIFFERENCES)
 
 
 @each_case
@@ -295,7 +301,7 @@ def energy_and_loss(case: Case, m: CompiledModel, s: State) -> tuple[float, floa
     """d(energy)/dt, power, and the sum of both, which is minus what is lost."""
     model = m.lowered.model
     settled = replace(s, xdot=0 * s.xdot)
-    solved = residual(m, settled)[m.nv : m.nv + m.system.nx]  # of rates that stand alone in their equations
+    solved = residual(m, settled)[m.nv + m.nc :][: m.system.nx]  # of rates that stand alone in their equations
     rate = values(m, replace(s, xdot=-solved), [model.rate(model.signals["f.energy"].node)])[0]
     power = signals(m, s, "power")[0]
     return rate, power, rate + power

@@ -42,6 +42,9 @@ _COMPONENTS: dict[str, Any] = {
     "space": {"force": ["0.3 + two.vx*sin(time)", "-two.x*one.y", "two.omega_x"]},
 }
 
+_MIDDLES = {"i": {"body": "one"}, "j": {"body": "two"}}
+_DRY = {"static_coefficient": 0.5, "stribeck_speed": 0.3, "creep_speed": 0.2}
+
 EXAMPLES: dict[str, tuple[Example, ...]] = {
     "translational": (
         Example(fields={**_SPRING, "free_length": 0.4}, passive=True, conservative={"damping": 0.0}),
@@ -80,5 +83,33 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "single": (
         Example(fields={"force": "0.2 + sin(time)"}),
         Example(fields={"force": 0.7, "frame": {"body": "two"}}, **_ALONG),
+    ),
+    "friction": (
+        Example(fields={"coefficient": 0.3, "normal_force": "2 + sin(time)", **_DRY}, passive=True, **_ALONG),
+        Example(
+            fields={
+                **{"coefficient": 0.3, "normal_force": 2.0, "law": "lugre", "static_coefficient": 0.5, "viscous": 0.2},
+                **{"bristle_stiffness": 30.0, "bristle_damping": 0.5},
+            },
+        ),
+        Example(
+            fields={"coefficient": 0.3, "normal_force": 2.0, **_DRY},
+            plane=None,
+            space={"plane": [0.1, -0.3, 1.0]},
+            passive=True,
+        ),
+    ),
+    "joint_friction": (
+        Example(
+            fields={"joint": "pin", "radius": 0.1, "coefficient": 0.3, "preload": 0.5, **_DRY},
+            sections={"joints": {"pin": {"type": "revolute", **_MIDDLES}}},
+            passive=True,
+            absolute=("load", "friction", "power"),  # the reactions are those of ground axes
+        ),
+        Example(
+            fields={"joint": "rail", "length": 0.4, "coefficient": 0.3, "law": "lugre"},
+            sections={"joints": {"rail": {"type": "prismatic", "axis": [1.0, 0.0], **_MIDDLES}}},
+            space=None,
+        ),
     ),
 }
