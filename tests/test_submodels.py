@@ -672,7 +672,8 @@ UNSAID = {  # signs that depend on which directions a joint picks in its plane
     ("point_in_plane", "displacement_x"), ("point_in_plane", "displacement_y"),
 }  # fmt: skip
 NEEDED = {  # fields without default
-    "length": 0.7, "radius": 0.4, "pitch": 0.2, "coefficient": 0.3, "normal_force": 5.0,
+    "length": 0.7, "radius": 0.4, "pitch": 0.2, "coefficient": 0.3, "normal_force": 5.0, "stiffness": 1e3,
+    "radius_i": 0.4, "radius_j": 0.6, "size": [0.5, 0.7, 0.6],
 }  # fmt: skip
 
 

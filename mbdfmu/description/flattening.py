@@ -148,6 +148,8 @@ class _Part:
             values[name] = self._mirrored(values[name], next((m.kind for m in marks), "true"))
 
     def _mirrored(self, value: Any, kind: str) -> Any:
+        if kind == "up":
+            value = value or Vector((*[0.0] * (self.dimensions - 1), 1.0))
         if value is None or kind == "even":
             return value
         if isinstance(value, Orientation):

@@ -110,10 +110,11 @@ class Only:
 class Mirrored:
     """Marks what a mirror makes of a field: a direction along which something moves is "true" and is reflected; an axis
     about which something turns is "axial" and is reversed besides, so that the angle stays; a number that is "odd"
-    changes its sign; what is "even" stays. A direction without mark is "true".
+    changes its sign; what is "even" stays. A direction without mark is "true"; one that is "up" is the last axis where
+    it is not given.
     """
 
-    kind: Literal["true", "axial", "odd", "even"]
+    kind: Literal["true", "axial", "odd", "even", "up"]
     dimensions: int | None = None  # of the models that it counts in
 
     def applies(self, dimensions: int) -> bool:

@@ -4,8 +4,11 @@ from mbdfmu.forces.base import Ends, ForceBetween, ForceElement, ScalarForce
 from mbdfmu.forces.friction import Friction
 from mbdfmu.forces.general import General
 from mbdfmu.forces.joint_friction import JointFriction
+from mbdfmu.forces.point_plane import PointPlane
 from mbdfmu.forces.rotational import Rotational
 from mbdfmu.forces.single import Single
+from mbdfmu.forces.sphere_plane import SpherePlane
+from mbdfmu.forces.sphere_sphere import SphereSphere
 from mbdfmu.forces.translational import Translational
 from mbdfmu.forces.vector import VectorForce
 
@@ -16,9 +19,12 @@ __all__ = [
     "Friction",
     "General",
     "JointFriction",
+    "PointPlane",
     "Rotational",
     "ScalarForce",
     "Single",
+    "SpherePlane",
+    "SphereSphere",
     "Translational",
     "VectorForce",
 ]

@@ -11,6 +11,7 @@ from mbdfmu.expressions import Node, sqrt
 from mbdfmu.forces.base import Ends
 from mbdfmu.forces.sliding import Bristled, length, squared
 from mbdfmu.frames import Effort, Joined, Load, Measure, Resolve, Share
+from mbdfmu.spatial import relative_spin
 from mbdfmu.vectors import cross, dot, minus, scaled, unit
 
 Components = tuple[Node, ...]
@@ -133,7 +134,7 @@ def _free(friction: JointFriction, joint: Joined, resolve: Resolve) -> tuple[Way
 def _ball(friction: JointFriction, joint: Joined, resolve: Resolve) -> tuple[Way, ...]:
     """All turns of a ball in its socket."""
     i, j = joint.ends
-    return tuple(Way(rate, resolve(friction.radius)) for rate in minus(j.omega, i.omega))
+    return tuple(Way(rate, resolve(friction.radius)) for rate in relative_spin(i, j, resolve))
 
 
 class Bearing(NamedTuple):
