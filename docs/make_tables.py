@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 import mbdfmu.forces  # noqa: F401  fills the family
+from mbdfmu.blocks import BlockElement
 from mbdfmu.description import (
+    Block,
     Body,
     Coordinate,
     Description,
@@ -48,6 +50,7 @@ BY_HAND, OPEN = "", "?"  # the last cell of a row: to be kept, not yet written
 COMMON: dict[Any, tuple[str, ...]] = {  # fields that all members of a family have
     Joint: ("i", "j", "text", "start", "active"),
     Force: ("i", "j", "text"),
+    Block: ("text", "unit", "nominal"),
     Shape: ("text", "mass", "density", "color", "at", "orientation"),
 }
 KIND = {2: "", 3: " in space"}
@@ -120,6 +123,8 @@ _PLAIN = {
 def _array(rule: Mapping[str, Any]) -> str:
     if "$ref" in rule["items"]:
         return f"list of {_kind(rule['items'])}s"
+    if rule["items"].get("type") == "array":
+        return "list of rows"
     if "minItems" not in rule:
         return f"list of {_kind(rule['items'])}s"
     least, most = rule["minItems"], rule.get("maxItems")
@@ -198,6 +203,11 @@ def _kinds(member: Any) -> list[int]:
 def forces() -> Iterator[Row]:
     for name, force in Force.members().items():
         yield f"`{name}`", _text(force.summary())
+
+
+def block_family() -> Iterator[Row]:
+    for name, block in BlockElement.members().items():
+        yield f"`{name}`", _text(block.summary()), block.modelica.removeprefix("Modelica.Blocks.")
 
 
 def family_fields(family: type[Typed]) -> Iterator[Row]:
@@ -318,7 +328,7 @@ FIELDS = ("field", "value", "unit", "default", "meaning")
 PARTS = {  # sections whose entries are of one kind
     name: get_args(Description.model_fields[name].annotation)[1]
     for name, section in sections(Description).items()
-    if section.named and name not in ("joints", "forces")
+    if section.named and name not in ("joints", "forces", "blocks")
 }
 TABLES: dict[str, tuple[Sequence[str], Any]] = {
     "header": (FIELDS, partial(fields_of, Header)),
@@ -333,6 +343,8 @@ TABLES: dict[str, tuple[Sequence[str], Any]] = {
     "joint-fields": (("type", *FIELDS), partial(family_fields, Joint)),
     "forces": (("type", "what it is"), forces),
     "force-fields": (("type", *FIELDS), partial(family_fields, Force)),
+    "blocks": (("type", "what it is", "Modelica"), block_family),
+    "block-fields": (("type", *FIELDS), partial(family_fields, Block)),
     "functions": (("call", "value"), functions),
     "options": (("scheme", "option", "default", "allowed", "meaning"), options),
     "signals": (("element", "signal", "unit", "causality", "meaning"), signals),

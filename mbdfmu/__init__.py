@@ -15,12 +15,12 @@ _HOME = {
     "Output": "description", "Motion": "description", "Coordinate": "description", "Constraint": "description",
     "Description": "facade", "Experiment": "description", "Initial": "description", "Orientation": "description",
     "Box": "description", "Cylinder": "description", "Rod": "description", "Sphere": "description",
-    "Submodel": "description", "Event": "description", "Impact": "description",
+    "Submodel": "description", "State": "description", "Variable": "description", "Event": "description", "Impact": "description",
     "Result": "results", "compare": "regression",
 }  # fmt: skip
 _MODULES = (
-    "animation", "cli", "expressions", "fmi", "fmu", "forces", "importers", "joints", "models", "regression", "results",
-    "schemes", "units",
+    "animation", "blocks", "cli", "expressions", "fmi", "fmu", "forces", "importers", "joints", "models", "regression",
+    "results", "schemes", "units",
 )  # fmt: skip
 _ALIASES = {"fmu": "fmi", "models": "content"}  # what users call it: the room that has it
 
@@ -82,7 +82,13 @@ if TYPE_CHECKING:
         Sphere as Sphere,
     )
     from mbdfmu.description import (
+        State as State,
+    )
+    from mbdfmu.description import (
         Submodel as Submodel,
+    )
+    from mbdfmu.description import (
+        Variable as Variable,
     )
     from mbdfmu.errors import ExpressionError as ExpressionError
     from mbdfmu.errors import ModelError as ModelError

@@ -9,6 +9,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Self
 
+import mbdfmu.blocks
 import mbdfmu.fmi
 import mbdfmu.forces
 import mbdfmu.joints
@@ -16,6 +17,7 @@ from mbdfmu.analyses import CompiledModel, InputSchedule, Settings, Simulation
 from mbdfmu.analyses.simulate import output_times, recorded_names
 from mbdfmu.analyses.simulate import simulate as run
 from mbdfmu.description import (
+    Block,
     Body,
     Constraint,
     Coordinate,
@@ -30,8 +32,10 @@ from mbdfmu.description import (
     Motion,
     Output,
     Parameter,
+    State,
     Submodel,
     Table,
+    Variable,
 )
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.lowering import lower
@@ -42,6 +46,7 @@ from mbdfmu.tabular import read_inputs
 _SECTION: dict[type[Element], str] = {
     Parameter: "parameters", Input: "inputs", Marker: "markers", Body: "bodies", Joint: "joints", Force: "forces",
     Motion: "motions", Coordinate: "coordinates", Constraint: "constraints", Output: "outputs",
+    State: "states", Variable: "variables", Block: "blocks",
     Event: "events", Impact: "impacts", Submodel: "submodels", Table: "tables",
 }  # fmt: skip
 DEFAULT_POINTS = 500  # of output, where nothing is said

@@ -16,8 +16,9 @@ import click
 import pytest
 
 import mbdfmu as mbd
+import mbdfmu.blocks
 import mbdfmu.forces
-import mbdfmu.joints  # with forces: fills the families, so that entries can be validated
+import mbdfmu.joints  # all three: fills the families, so that entries can be validated
 from mbdfmu.cli import VERBS, main
 from mbdfmu.description import Description
 from mbdfmu.description.description import Header
@@ -134,7 +135,7 @@ def test_each_verb_is_explained_with_its_options_and_an_example(verb: str) -> No
 # ---------------------------------------------------------------- the model file
 
 JSON = blocks(DOCS / "model-file.md", "json")
-ENTRIES = [*JSON, *blocks(DOCS / "joints.md", "json")]
+ENTRIES = [*JSON, *blocks(DOCS / "joints.md", "json"), *blocks(DOCS / "blocks.md", "json")]
 
 
 @pytest.mark.parametrize("text", ENTRIES, ids=range(len(ENTRIES)))

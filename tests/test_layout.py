@@ -31,7 +31,7 @@ ORDER = (
     ("inertia",),
     ("frames",),
     ("planar", "spatial"),
-    ("joints", "forces"),
+    ("joints", "forces", "blocks"),
     ("signals",),
     ("_solver",),
     ("lowering",),
@@ -137,7 +137,7 @@ def test_the_public_face_imports_no_room() -> None:
     assert not eager, f"mbdfmu/__init__.py must load {sorted(eager)} on first use (PEP 562)"
 
 
-@pytest.mark.parametrize("room", ["joints", "forces", "schemes"])
+@pytest.mark.parametrize("room", ["joints", "forces", "blocks", "schemes"])
 def test_each_file_of_a_family_is_imported_by_its_room(room: str) -> None:
     files = sorted((PACKAGE / room).glob("[a-z]*.py"))
     assert files, f"mbdfmu/{room} is empty"

@@ -16,6 +16,7 @@ from mbdfmu.description.messages import finding, findings
 from mbdfmu.description.parts import (
     PLANAR_ANGLE,
     TURN,
+    Block,
     Body,
     Constraint,
     Coordinate,
@@ -154,6 +155,7 @@ class Description(Header):
     constraints: dict[Name, Constraint] = Field(default_factory=dict)
     states: dict[Name, State] = Field(default_factory=dict)
     variables: dict[Name, Variable] = Field(default_factory=dict)
+    blocks: dict[Name, Block] = Field(default_factory=dict)
     events: dict[Name, Event] = Field(default_factory=dict)
     impacts: dict[Name, Impact] = Field(default_factory=dict)
     outputs: dict[Name, Output] = Field(default_factory=dict)

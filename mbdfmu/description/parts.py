@@ -531,6 +531,10 @@ class Force(Typed, family="force"):
     """Base of the force elements; a member says where it acts."""
 
 
+class Block(Typed, family="block"):
+    """Base of the blocks: signals computed from others by means of states of their own."""
+
+
 def parallel(a: tuple[float | str, ...], b: tuple[float | str, ...]) -> bool:
     """Whether two directions of plain numbers are parallel; what is an expression is known later."""
     if any(isinstance(c, str) for c in (*a, *b)):

@@ -1,4 +1,4 @@
-"""The JSON schema of model files, with every joint, force and shape registered; must not know any of them by name."""
+"""The JSON schema of model files, with all registered members of families; must not know any of them by name."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 
 from mbdfmu.description.description import Description, Submodel
-from mbdfmu.description.parts import Element, Force, Joint, Shape, Typed
+from mbdfmu.description.parts import Block, Element, Force, Joint, Shape, Typed
 
-FAMILIES: tuple[type[Typed], ...] = (Joint, Force, Shape)
+FAMILIES: tuple[type[Typed], ...] = (Joint, Force, Block, Shape)
 
 
 def schema() -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from mbdfmu.description.checks import GROUND, RESERVED
-from mbdfmu.description.parts import Body, Marker, Typed
+from mbdfmu.description.parts import Block, Body, Marker, Typed
 from mbdfmu.description.placement import Placement
 from mbdfmu.description.scalars import Scalar, Triple, negated, plus
 from mbdfmu.description.values import DOTTED
@@ -124,7 +124,7 @@ class Seen:
             self._refuse(name, "of an external body have no place of their own; use a marker on it")
         if isinstance(element, Body | Marker) and suffix:
             return self._of_frame(name, suffix, isinstance(element, Body))
-        if isinstance(element, Typed) and suffix and self.placement.mirrored:
+        if isinstance(element, Typed) and not isinstance(element, Block) and suffix and self.placement.mirrored:
             return _text(signed(f"{self.part}.{name}", self.sign(owner, suffix)))
         return f"{self.part}.{name}"
 

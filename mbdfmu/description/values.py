@@ -280,6 +280,24 @@ def _filled(value: object) -> object:
     return tuple(value)
 
 
+def _series(value: object) -> object:
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(value, list | tuple) or not value:
+        raise ModelError(f"must be a list of numbers or expressions, found {shown(value)}")
+    return tuple(value)
+
+
+def _rows(value: object) -> object:
+    value = value.tolist() if hasattr(value, "tolist") else value
+    rows = value if isinstance(value, list | tuple) else ()
+    if not rows or not all(isinstance(row, list | tuple) and row for row in rows):
+        raise ModelError(f"must be a list of rows such as [[1, 2], [3, 4]], found {shown(value)}")
+    lengths = [len(row) for row in rows]
+    if len(set(lengths)) > 1:
+        raise ModelError(f"must have rows of one length, found rows of {', '.join(map(str, lengths))}")
+    return tuple(rows)
+
+
 def _moments(value: tuple[float | str, ...]) -> tuple[float | str, ...]:
     for k, moment in enumerate(value[:3]):
         if isinstance(moment, float) and moment < 0:
@@ -364,6 +382,12 @@ Several = Annotated[
     Annotated[Value, Tag("<value>")]
     | Annotated[_Values, BeforeValidator(_filled), WithJsonSchema(_LIST), Tag("<list>")],
     Discriminator(_kind),
+]
+Series = Annotated[_Values, BeforeValidator(_series), WithJsonSchema(_LIST)]
+Matrix = Annotated[
+    tuple[Series, ...],
+    BeforeValidator(_rows),
+    WithJsonSchema({"type": "array", "items": _LIST, "minItems": 1}),
 ]
 Color = Annotated[str, PlainValidator(_color), WithJsonSchema({"type": "string", "pattern": "^#[0-9a-fA-F]{6}$"})]
 

@@ -12,6 +12,7 @@ from mbdfmu.expressions import Node, less, maximum, select, sqrt
 from mbdfmu.expressions.graph import without_collection
 from mbdfmu.resolution import ANY, PARAMETERS
 from mbdfmu.signals import table
+from mbdfmu.signals.diagram import Diagram
 from mbdfmu.signals.draft import Draft
 from mbdfmu.signals.elements import Elements
 from mbdfmu.signals.plane import Plane
@@ -57,12 +58,14 @@ class _Builder:
         self.names, self.graph = self.draft.names, self.draft.graph
         self.geometry: Plane | Space = Plane(self.draft) if description.dimensions == 2 else Space(self.draft)
         self.elements = Elements(self.draft, self.geometry)
+        self.diagram = Diagram(self.draft)
 
     def build(self) -> SymbolicModel:
         self._independent()
         self.geometry.add_bodies()
         self._coordinates()
         self.elements.states()
+        self.diagram.states()
         self.names.settle()  # the start values
         bodies = self.geometry.weights()
         positions = [*self.geometry.position_starts(), *(self.draft.started(n) for n in self.d.coordinates)]
@@ -71,6 +74,7 @@ class _Builder:
         self.elements.markers()
         self.elements.joints()
         self.elements.variables()
+        self.diagram.outputs()
         self.elements.forces()
         self.elements.constraints()
         switching = Switching(self.draft, self.elements)
@@ -78,6 +82,7 @@ class _Builder:
         switching.impacts()
         self.names.settle()  # the laws
         self.elements.state_equations()
+        self.diagram.equations()
         self.elements.check_loops()
         matrix = {key: node for text, value in self.d.mass.items() for key, node in self._mass(text, value)}
         loads = {n: self.names.value(f"coordinates.{n}.force", c.force, ANY) for n, c in self.d.coordinates.items()}
@@ -101,7 +106,7 @@ class _Builder:
 
     def _check(self) -> None:
         problems = self.draft.problems
-        if not (self.draft.coordinates or self.d.states or self.lost):
+        if not (self.draft.coordinates or self.draft.states() or self.lost):
             text = "the model has neither bodies nor coordinates nor states; nothing could move, add one"
             problems.append(f"bodies: {text}")
         if problems:

@@ -70,7 +70,10 @@ class Draft:
 
     def start(self, name: str, value: float | str, unit: str, path: str) -> None:
         """A start value: a parameter of its own, or computed from parameters."""
-        node = self.names.value(path, value, PARAMETERS)
+        self.start_at(name, self.names.value(path, value, PARAMETERS), unit)
+
+    def start_at(self, name: str, node: Node, unit: str) -> None:
+        """A start value that is resolved."""
         properties: dict[str, Any] = {"unit": unit, "variability": "fixed", "text": f"start value of {name}"}
         if node.support:
             self.add(Signal(name=f"{name}.start", node=node, causality="calculatedParameter", **properties))

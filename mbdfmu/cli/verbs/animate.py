@@ -66,8 +66,9 @@ def command(
 
 def _description(path: str, result: Result, model: str | None) -> Description:
     """The model that was named, or the one that the result brings along."""
+    import mbdfmu.blocks
     import mbdfmu.forces
-    import mbdfmu.joints  # noqa: F401  # with forces: fills the families, so that entries can be read
+    import mbdfmu.joints  # noqa: F401  # all three: fills the families, so that entries can be read
     from mbdfmu.description import Description
 
     if model is not None:

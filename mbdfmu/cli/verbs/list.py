@@ -54,6 +54,14 @@ def _entries(element: type[Element]) -> Iterator[tuple[str, str]]:
             yield f"{name} [{units[name] or '1'}]" if name in units else name, default
 
 
+def _blocks() -> Iterator[str]:
+    from mbdfmu.blocks import BlockElement
+
+    for name, block in BlockElement.members().items():
+        yield f"  {name}: {block.summary()}"
+        yield columns(_entries(block), indent=6)
+
+
 def _schemes() -> Iterator[str]:
     from mbdfmu.schemes import Scheme
 
@@ -76,14 +84,15 @@ def _functions() -> Iterator[str]:
 
 
 KINDS: dict[str, Callable[[], Iterator[str]]] = {
-    "models": _models, "joints": _joints, "forces": _forces, "schemes": _schemes, "functions": _functions,
+    "models": _models, "joints": _joints, "forces": _forces, "blocks": _blocks, "schemes": _schemes,
+    "functions": _functions,
 }  # fmt: skip
 
 
 @click.command(epilog=example("mbdfmu list", "mbdfmu list models", "mbdfmu list schemes"))
-@click.argument("kind", type=word(*KINDS), required=False, metavar="[models|joints|forces|schemes|functions]")
+@click.argument("kind", type=word(*KINDS), required=False, metavar="[models|joints|forces|blocks|schemes|functions]")
 def command(kind: str | None) -> None:
-    """List models, joints, forces, schemes and functions."""
+    """List models, joints, forces, blocks, schemes and functions."""
     for name in [kind] if kind else KINDS:
         click.echo(f"{name}")
         for text in KINDS[name]():
