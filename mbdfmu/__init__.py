@@ -15,7 +15,8 @@ _HOME = {
     "Output": "description", "Motion": "description", "Coordinate": "description", "Constraint": "description",
     "Description": "facade", "Experiment": "description", "Initial": "description", "Orientation": "description",
     "Box": "description", "Cylinder": "description", "Rod": "description", "Sphere": "description",
-    "Submodel": "description", "State": "description", "Variable": "description", "Event": "description", "Impact": "description",
+    "Submodel": "description", "State": "description", "Variable": "description",
+    "Event": "description", "Impact": "description",
     "Result": "results", "compare": "regression",
 }  # fmt: skip
 _MODULES = (
