@@ -45,6 +45,15 @@ _COMPONENTS: dict[str, Any] = {
 _MIDDLES = {"i": {"body": "one"}, "j": {"body": "two"}}
 _DRY = {"static_coefficient": 0.5, "stribeck_speed": 0.3, "creep_speed": 0.2}
 
+_HARD = {"stiffness": 3.0}
+_ELASTIC: dict[str, Any] = {"passive": True, "conservative": {"coefficient": 0.0, "static_coefficient": 0.0}}
+_SIDE_BY_SIDE: dict[str, Any] = {  # the second body below the plane of the first
+    "plane": {"i": {"body": "one"}, "j": {"body": "two"}},
+    "space": {"i": {"body": "one"}, "j": {"body": "two"}},
+    "positions": ((0.0, 0.0, 0.0), (0.5, -1.5, -1.5)),
+    "spread": 0.4,
+}
+
 EXAMPLES: dict[str, tuple[Example, ...]] = {
     "translational": (
         Example(fields={**_SPRING, "free_length": 0.4}, passive=True, conservative={"damping": 0.0}),
@@ -110,6 +119,41 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
             fields={"joint": "rail", "length": 0.4, "coefficient": 0.3, "law": "lugre"},
             sections={"joints": {"rail": {"type": "prismatic", "axis": [1.0, 0.0], **_MIDDLES}}},
             space=None,
+        ),
+        Example(
+            fields={"joint": "sleeve", "radius": 0.1, "length": 0.4, "coefficient": 0.3, "rounding": 0.1, **_DRY},
+            plane=None,
+            sections={"joints": {"sleeve": {"type": "cylindrical", "axis": [0.0, 0.6, 0.8], **_MIDDLES}}},
+            passive=True,
+            absolute=("load", "friction", "power"),
+        ),
+        Example(
+            fields={"joint": "ball", "radius": 0.1, "coefficient": 0.3, "law": "lugre", "bristle_stiffness": 30.0},
+            plane=None,
+            sections={"joints": {"ball": {"type": "spherical", **_MIDDLES}}},
+            absolute=("load", "friction", "power"),
+        ),
+    ),
+    "point_plane": (
+        Example(fields={**_HARD, "normal": "hertz", "coefficient": 0.3, **_DRY}, **_SIDE_BY_SIDE, **_ELASTIC),
+    ),
+    "sphere_plane": (
+        Example(
+            fields={**_HARD, "radius": 3.0, "normal": "linear", "damping": 0.4},
+            passive=True,
+            conservative={"damping": 0.0},
+        ),
+        Example(
+            fields={**_HARD, "radius": 3.0, "exponent": 1.2, "dissipation": 0.3, "coefficient": 0.3, **_DRY},
+            passive=True,
+            **_ALONG,
+        ),
+        Example(fields={**_HARD, "radius": 0.01}, conservative=None, positions=((0.0, 0.0, 0.0), (3.0, 3.0, 3.0))),
+    ),
+    "sphere_sphere": (
+        Example(fields={**_HARD, "radius_i": 2.0, "radius_j": 3.0, "coefficient": 0.3, **_DRY}, **_ELASTIC),
+        Example(
+            fields={**_HARD, "radius_i": 2.0, "radius_j": 3.0, "restitution": 0.6, "impact_speed": 2.0}, passive=True
         ),
     ),
 }
