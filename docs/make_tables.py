@@ -39,7 +39,7 @@ from mbdfmu.description import (
 from mbdfmu.description.description import Header
 from mbdfmu.description.parts import Element, Experiment, Typed
 from mbdfmu.description.pieces import sections
-from mbdfmu.expressions import FUNCTIONS
+from mbdfmu.expressions import FUNCTIONS, MARKER_FUNCTIONS
 from mbdfmu.facade import Model
 from mbdfmu.joints import JointElement, Relation
 from mbdfmu.schemes import Scheme
@@ -222,6 +222,11 @@ def functions() -> Iterator[Row]:
         yield f"`{f.call}`", _text(f.text)
 
 
+def marker_functions() -> Iterator[Row]:
+    for f in MARKER_FUNCTIONS.values():
+        yield f"`{f.call}`", f.unit, "yes" if f.planar else "", _text(f.text)
+
+
 def options() -> Iterator[Row]:
     for name, scheme in Scheme.members().items():
         for f in fields(scheme):
@@ -346,6 +351,7 @@ TABLES: dict[str, tuple[Sequence[str], Any]] = {
     "blocks": (("type", "what it is", "Modelica"), block_family),
     "block-fields": (("type", *FIELDS), partial(family_fields, Block)),
     "functions": (("call", "value"), functions),
+    "marker-functions": (("call", "unit", "in the plane too", "value"), marker_functions),
     "options": (("scheme", "option", "default", "allowed", "meaning"), options),
     "signals": (("element", "signal", "unit", "causality", "meaning"), signals),
 }

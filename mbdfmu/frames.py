@@ -149,14 +149,18 @@ class Law:
     kernel: Kernel | None = None  # computes the spring's part
 
 
-class Resolve(Protocol):
+class Rates(Protocol):
+    """What knows how everything moves."""
+
+    def rate(self, node: Node) -> Node:
+        """The time derivative of a node."""
+
+
+class Resolve(Rates, Protocol):
     """What a joint or force may ask of its model while it is written down."""
 
     def __call__(self, value: Any) -> Any:
         """The node of a value, or the nodes of a point or direction."""
-
-    def rate(self, node: Node) -> Node:
-        """The time derivative of a node."""
 
     def counted(self, key: str, measure: Measure) -> Measure:
         """The free coordinate `key` with its full turns counted; any other measure as it is."""

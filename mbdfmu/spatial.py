@@ -11,7 +11,7 @@ from functools import cached_property
 
 from mbdfmu.coordinates import Matrix, Vector
 from mbdfmu.expressions import Node, atan2
-from mbdfmu.frames import Kernel, Measure, Primitive, Resolve, Row, Side
+from mbdfmu.frames import Kernel, Measure, Primitive, Rates, Resolve, Row, Side
 from mbdfmu.vectors import cross, dot, minus, normals, plus, scaled, transposed, turned
 
 
@@ -197,16 +197,16 @@ def relative_velocity(i: SpatialFrame, j: SpatialFrame, resolve: Resolve) -> Vec
 
     A force along it acts on j at its origin, and on i the opposite at the same point.
     """
-    carried = cross(_spin(i, resolve), gap(i, j))
-    return minus(minus(_velocity(j, resolve), _velocity(i, resolve)), carried)
+    carried = cross(spin(i, resolve), gap(i, j))
+    return minus(minus(velocity(j, resolve), velocity(i, resolve)), carried)
 
 
 def relative_spin(i: SpatialFrame, j: SpatialFrame, resolve: Resolve) -> Vector:
     """Angular velocity of j in frame i, in ground axes."""
-    return minus(_spin(j, resolve), _spin(i, resolve))
+    return minus(spin(j, resolve), spin(i, resolve))
 
 
-def _velocity(frame: SpatialFrame, resolve: Resolve) -> Vector:
+def velocity(frame: SpatialFrame, resolve: Rates) -> Vector:
     """Of the origin, in ground axes; a marker may also move in its body.
 
     Rejected: the rate of `p`, which is the same with twice the operations.
@@ -217,7 +217,7 @@ def _velocity(frame: SpatialFrame, resolve: Resolve) -> Vector:
     return plus((resolve.rate(x), resolve.rate(y), resolve.rate(z)), turned(frame.pose.R, carried))
 
 
-def _spin(frame: SpatialFrame, resolve: Resolve) -> Vector:
+def spin(frame: SpatialFrame, resolve: Rates) -> Vector:
     """Angular velocity in ground axes; a marker may also turn in its body: there half the sum of axis x its rate."""
     own = frame.pose.omega
     for axis in frame.A:

@@ -130,6 +130,12 @@ class Draft:
         rate, unit = self.motion.rate(measure.value), differentiated(measure.unit)
         self.add(Signal(name=f"{name}_rate", unit=unit, node=rate, text=f"rate of {name}"))
 
+    def count_turns(self, angle: Node, name: str) -> Node:
+        """The angle plus the turns that bring it nearest to its last value, which the solver keeps."""
+        last = self.graph.symbol("turn", name)
+        self.turning[angle] = angle + TURN * floor((last - angle) / TURN + 0.5)
+        return self.turning[angle]
+
     def unit_of(self, expression: str) -> str:
         """The unit of a signal, function of markers or table; empty for any other expression."""
         root = parse(expression).root
@@ -159,14 +165,12 @@ class Context:
         return self.draft.motion.rate(node)
 
     def counted(self, key: str, measure: Measure) -> Measure:
-        """The turn is the one that brings the angle nearest to its last value; equal angles share their turns."""
+        """Equal angles share their turns."""
         if not measure.counts:
             return measure
         angle = measure.value
         if angle not in self.draft.turning:
-            last = self.draft.graph.symbol("turn", f"{self.name}.{key}")
-            self.turning[key] = angle + TURN * floor((last - angle) / TURN + 0.5)
-            self.draft.turning[angle] = self.turning[key]
+            self.turning[key] = self.draft.count_turns(angle, f"{self.name}.{key}")
         return Measure(value=self.draft.turning[angle], unit=measure.unit, text=measure.text)
 
     def locate(self, key: str, node: Node) -> None:

@@ -12,6 +12,7 @@ from mbdfmu.forces import ForceElement
 from mbdfmu.frames import Joined, Measure, Primitive, Recipe, Row, Side
 from mbdfmu.joints import JointElement, Relation
 from mbdfmu.resolution import ACCELERATION, ANY, PARAMETERS, PLACES, POSITION, SPEED, TIME
+from mbdfmu.signals.between import Between
 from mbdfmu.signals.draft import Context, Draft
 from mbdfmu.signals.plane import Plane
 from mbdfmu.signals.space import Space
@@ -40,6 +41,7 @@ class Elements:
         for name in self.draft.d.markers:
             frame = self.frames[name] = self._frame(f"markers.{name}", name, PLACES)
             self.geometry.add_marker(name, frame)
+        self.draft.names.between = Between(self.draft, self.geometry, self.frames)
 
     def _frame(self, path: str, end: Marker | str, allowed: frozenset[str]) -> Any:
         if isinstance(end, str) and end in self.frames:

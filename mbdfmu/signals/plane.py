@@ -10,6 +10,7 @@ from mbdfmu.expressions import Node
 from mbdfmu.frames import Primitive
 from mbdfmu.planar import Frame, on_body
 from mbdfmu.resolution import PARAMETERS
+from mbdfmu.signals.between import View
 from mbdfmu.signals.draft import Draft
 from mbdfmu.signals.table import Coordinate, RigidBody, Signal
 from mbdfmu.units import differentiated
@@ -74,6 +75,18 @@ class Plane:
         sx, sy = self.draft.point(f"{path}.at", marker.at, allowed)
         turn = self.draft.names.value(f"{path}.angle", marker.angle, allowed)
         return on_body(marker.body, self._pose(marker.body), (sx, sy), turn)
+
+    def view(self, frame: Frame) -> View:
+        """The frame as one in space."""
+        rate, zero, one = self.draft.motion.rate, self.draft.graph.zero, self.draft.graph.one
+        (cx, sx), (cy, sy) = frame.axis((one, zero)), frame.axis((zero, one))
+        return View(
+            origin=(frame.x, frame.y, zero),
+            velocity=(rate(frame.x), rate(frame.y), zero),
+            spin=(zero, zero, rate(frame.angle)),
+            axes=((cx, sx, zero), (cy, sy, zero), (zero, zero, one)),
+            angle=frame.angle,
+        )
 
     def _pose(self, body: str) -> tuple[Node, Node, Node]:
         nodes, zero = self.draft.names.nodes, self.draft.graph.zero

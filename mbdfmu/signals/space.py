@@ -14,9 +14,10 @@ from mbdfmu.frames import Primitive, Row
 from mbdfmu.inertia import Weight, weight
 from mbdfmu.orientation import Quaternion, matrix, quaternion, roll_pitch_yaw, rotation
 from mbdfmu.resolution import PARAMETERS
+from mbdfmu.signals.between import View
 from mbdfmu.signals.draft import Draft
 from mbdfmu.signals.table import Coordinate, RigidBody, Signal
-from mbdfmu.spatial import Pose, SpatialFrame, basis, on_body
+from mbdfmu.spatial import Pose, SpatialFrame, basis, on_body, spin, velocity
 from mbdfmu.vectors import cross, dot, minus, plus, scaled, transposed, turned
 
 _SPEEDS = ("omega_x", "omega_y", "omega_z")
@@ -180,6 +181,12 @@ class Space:
             return on_body(GROUND, self._ground, (x, y, z), axes)
         moving = self.moving[marker.body]
         return on_body(marker.body, moving.pose, minus((x, y, z), moving.weight.center), axes)
+
+    def view(self, frame: SpatialFrame) -> View:
+        """The frame in ground axes."""
+        motion = self.draft.motion
+        x, y, z = map(frame.axis, basis(self.draft.graph.zero))
+        return View(origin=frame.p, velocity=velocity(frame, motion), spin=spin(frame, motion), axes=(x, y, z))
 
     def _resolver(self, path: str, allowed: frozenset[str]) -> partial[Node]:
         return partial(self.draft.names.value, path, allowed=allowed)

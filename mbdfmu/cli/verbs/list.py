@@ -77,9 +77,12 @@ def _shown(default: object) -> str:
 
 
 def _functions() -> Iterator[str]:
-    from mbdfmu.expressions import FUNCTIONS
+    from mbdfmu.expressions import FUNCTIONS, MARKER_FUNCTIONS
 
     yield columns((f.call, f.text) for f in FUNCTIONS.values())
+    yield "  tables: lookup(table,x)"
+    yield "  markers and bodies (all but the first may be left out: the ground):"
+    yield columns(((f.call, f"{f.unit}: {f.text}") for f in MARKER_FUNCTIONS.values()), indent=4)
     yield "  constants: pi, deg (30*deg is 30 degrees in rad)"
 
 
