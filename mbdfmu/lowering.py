@@ -301,7 +301,7 @@ class _Lowering:
             "monitor": [w.node for w in self.m.windings] + [side.node for side in self.m.sides],
             "cond": [*conditions, *(e[2] for e in condition_entries)],
             "signal": computed,
-            "events": [e.indicator for e in self._indicators],
+            "events": [e.indicator for e in self._indicators] + [i.ends for i in self.m.impacts],
         }
         sections: dict[str, bytes] = {}
         for name, nodes in programs.items():

@@ -129,6 +129,7 @@ private:
     std::vector<double> parameter_registers_, phi_, unknowns_, rows_, velocity_rows_, gamma_, u_, monitor_;
     std::vector<int> masked_, masked_singles_, masked_pairs_;  // what belongs to the rows left out
     std::vector<Entry> dropped_gradients_;
+    std::vector<double> indicators_;
     double time_ = 0;
     struct Contact;
 

@@ -30,6 +30,8 @@ Switches::Switches(const Blob& blob, int rows, int constants) {
         if (one.kind < 0 || one.kind >= KINDS) damaged("an event is of no known kind");
         if (one.kind == IMPACT && (one.row < 0 || one.row >= rows || one.at < 0 || one.at > constants - 2))
             damaged("an impact refers to what is not there");
+        if (one.kind != IMPACT && impacts > 0) damaged("impacts are not the last of the events");
+        impacts += one.kind == IMPACT;
         indicators.push_back(one);
     }
     if (k != table.size()) damaged("the table of events has the wrong size");
@@ -87,7 +89,7 @@ void Instance::switch_row(int row, bool on) {
     leave_out();
 }
 
-// Indicators at the state. That of a contact at rest is what it would have to pull.
+// Indicators at the state. That of a contact at rest is what it would have to pull, or that it ends there.
 void Instance::indicators(double* out) {
     const auto& all = system.switches.indicators;
     const auto rests = [&](const auto& one) { return one.kind == Switches::IMPACT && is_active(one.row); };
@@ -95,11 +97,14 @@ void Instance::indicators(double* out) {
         report();
     else
         v = state.v;
-    system.indicators(state_point(), work, out);
+    const std::size_t first = all.size() - system.switches.impacts;
+    indicators_.resize(system.switches.outputs());
+    system.indicators(state_point(), work, indicators_.data());
+    std::copy_n(indicators_.begin(), all.size(), out);
     double largest = 0;
     for (double l : lambda) largest = std::max(largest, std::fabs(l));
-    for (std::size_t k = 0; k < all.size(); ++k)
-        if (rests(all[k])) out[k] = lambda[all[k].row] - pulls * largest;
+    for (std::size_t k = first; k < all.size(); ++k)
+        if (rests(all[k])) out[k] = std::max(lambda[all[k].row] - pulls * largest, indicators_[all.size() + k - first]);
 }
 
 // ---------------------------------------------------------------- impacts

@@ -31,6 +31,8 @@ struct Switches {
     Switches() = default;
     Switches(const Blob& blob, int rows, int constants);
 
+    int outputs() const { return static_cast<int>(indicators.size()) + impacts; }
+    int impacts = 0;  // the last of the indicators; after them follows where contact at rest ends
     bool any() const { return !indicators.empty(); }
 };
 

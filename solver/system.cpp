@@ -207,7 +207,7 @@ void System::read_conditions(const Blob& blob) {
 void System::read_switches(const Blob& blob) {
     switches = Switches(blob, nc, n_constants);
     indicators_ = Tape(blob, "events", spaces());
-    if (indicators_.outputs() != static_cast<int>(switches.indicators.size()))
+    if (indicators_.outputs() != switches.outputs())
         damaged("the program of the events has the wrong number of results");
 }
 

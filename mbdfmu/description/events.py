@@ -40,4 +40,5 @@ class Impact(Part):
     gap: Expression
     restitution: Fraction  # speed after over speed before
     rest_speed: Annotated[Positive, In("m/s")] = 1e-3  # what would be thrown back slower stays
+    where: Expression | None = None  # condition of positions: elsewhere there is nothing to hit
     unit: UnitText = "m"  # of the gap

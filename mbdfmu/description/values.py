@@ -207,19 +207,17 @@ def _reference(value: object) -> str:
     return _name(value)
 
 
-def _names(kind: type[Reference]) -> PlainValidator:
-    """A list of names of elements, each once."""
+def _name_list(value: object) -> object:
+    if not isinstance(value, list | tuple):
+        raise ModelError(f'must be a list of names as ["hinge"], found {shown(value)}')
+    return tuple(value)
 
-    def check(value: object) -> tuple[Reference, ...]:
-        if not isinstance(value, list | tuple):
-            raise ModelError(f'must be a list of names as ["hinge"], found {shown(value)}')
-        names = tuple(kind(_reference(name)) for name in value)
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise ModelError(f"names {twice!r} twice; once is enough")
-        return names
 
-    return PlainValidator(check)
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ModelError(f"names {twice!r} twice; once is enough")
+    return names
 
 
 def _file(value: object) -> File:
@@ -398,14 +396,15 @@ BodyName = Annotated[
 MarkerName = Annotated[
     str, PlainValidator(lambda value: MarkerReference(_reference(value))), WithJsonSchema(_DOTTED_SCHEMA)
 ]
-_NAMES_SCHEMA = {"type": "array", "items": _DOTTED_SCHEMA}
-JointNames = Annotated[tuple[str, ...], _names(JointReference), WithJsonSchema(_NAMES_SCHEMA)]
-SwitchNames = Annotated[tuple[str, ...], _names(SwitchReference), WithJsonSchema(_NAMES_SCHEMA)]
-JointName = Annotated[
-    str, PlainValidator(lambda value: JointReference(_reference(value))), WithJsonSchema(_DOTTED_SCHEMA)
-]
+_JOINT_NAME = PlainValidator(lambda value: JointReference(_reference(value)))
+_SWITCH_NAME = PlainValidator(lambda value: SwitchReference(_reference(value)))
+JointName = Annotated[str, _JOINT_NAME, WithJsonSchema(_DOTTED_SCHEMA)]
+_SwitchName = Annotated[str, _SWITCH_NAME, WithJsonSchema(_DOTTED_SCHEMA)]
 TableName = Annotated[
     str, PlainValidator(lambda value: TableReference(_reference(value))), WithJsonSchema(_DOTTED_SCHEMA)
 ]
+_NAMES = (AfterValidator(_distinct), BeforeValidator(_name_list))
+JointNames = Annotated[tuple[JointName, ...], *_NAMES]
+SwitchNames = Annotated[tuple[_SwitchName, ...], *_NAMES]
 ParameterName = Annotated[str, PlainValidator(_reference), WithJsonSchema(_DOTTED_SCHEMA)]
 FileName = Annotated[str, PlainValidator(_file), WithJsonSchema({"type": "string"})]

@@ -51,15 +51,20 @@ class Switching:
             row = Row(direction="gap", value=gap, unit=kind(impact.unit), reaction="force", text=text)
             self.draft.add(Signal(name=f"{name}.gap", unit=impact.unit, node=gap, text="must not become negative"))
             self.elements.hold(name, label, (Primitive(rows=(row,)),), active=False)
+            there = self._there(f"{path}.where", impact.where)
             self.draft.impacts.append(
                 Impact(
                     name=name,
                     label=label,
-                    indicator=minimum(-gap, -self.draft.motion.rate(gap)),
+                    indicator=minimum(minimum(-gap, -self.draft.motion.rate(gap)), there),
+                    ends=-there,
                     restitution=names.value(f"{path}.restitution", impact.restitution, PARAMETERS),
                     rest_speed=names.value(f"{path}.rest_speed", impact.rest_speed, PARAMETERS),
                 )
             )
+
+    def _there(self, path: str, where: str | None) -> Node:
+        return self.draft.graph.one if where is None else indicator(self._condition(path, where, POSITION))
 
     # ---- events
 
@@ -67,14 +72,14 @@ class Switching:
         for name, event in self.draft.d.events.items():
             path = f"events.{name}"
             self.draft.problems += [f"{path}.{problem}" for problem in self._useless(event)]
-            condition = self._condition(f"{path}.when", event.when)
+            condition = self._condition(f"{path}.when", event.when, ANY)
             self.draft.events.append(
                 Event(name=name, indicator=indicator(condition), actions=tuple(self._actions(event)))
             )
 
-    def _condition(self, path: str, text: str) -> Node:
+    def _condition(self, path: str, text: str, allowed: frozenset[str]) -> Node:
         known = self.draft.names.unresolved
-        node = self.draft.names.value(path, text, ANY)
+        node = self.draft.names.value(path, text, allowed)
         if not is_condition(node) and self.draft.names.unresolved == known:
             self.draft.problems.append(f"{path}: must be a condition such as {text} > 0, found a quantity; compare it")
         return node

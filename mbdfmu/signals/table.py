@@ -126,6 +126,7 @@ class Impact:
     name: str
     label: str  # of the constraint
     indicator: Node
+    ends: Node  # positive where contact at rest has nothing to rest on
     restitution: Node
     rest_speed: Node
 
