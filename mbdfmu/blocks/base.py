@@ -35,6 +35,10 @@ class BlockElement(Block):
         """The number of states `x[1]`, `x[2]`, .."""
         raise TypeError(f"block type '{self.type_name}' does not count its states")
 
+    def state_units(self) -> tuple[str, ...]:
+        """Of the states, as far as the unit of the output tells."""
+        return ("",) * self.order
+
     def ports(self) -> Mapping[str, Port]:
         """The outputs by name: `y`, or `y[1]`, `y[2]`, ..; `der(y)` for a rate."""
         return {"y": Port("output")}

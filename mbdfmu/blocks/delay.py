@@ -36,6 +36,9 @@ class Delay(LinearBlock, name="delay"):
     def order(self) -> int:
         return int(self.degree)
 
+    def state_units(self) -> tuple[str, ...]:
+        return (self.unit,) * self.order
+
     def fed(self) -> tuple[Value, ...]:
         return (self.input,)
 

@@ -31,6 +31,9 @@ class Filter2(LinearBlock, name="filter2"):
             "der(y,2)": Port("second derivative of the output", order=2),
         }
 
+    def state_units(self) -> tuple[str, ...]:
+        return (self.unit,) * self.order
+
     def fed(self) -> tuple[Value, ...]:
         return (self.input,)
 

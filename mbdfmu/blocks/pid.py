@@ -61,6 +61,10 @@ class Pid(BlockElement, name="pid"):
         """The integral's share, then the input behind the lag; whichever there is."""
         return (self.ki != 0) + self._filtered
 
+    def state_units(self) -> tuple[str, ...]:
+        integral = (self.unit,) if self.ki != 0 else ()
+        return (*integral, "") if self._filtered else integral
+
     def starts(self, fixed: Resolve) -> tuple[Node, ...]:
         start = fixed(self.start)
         integral = (start,) if self.ki != 0 else ()

@@ -26,19 +26,19 @@ class Diagram:
         """The symbols of the states, which anything may use."""
         for name, block in self.blocks.items():
             keys = [f"x[{k}]" for k in range(1, block.order + 1)]
-            self.x[name] = tuple(self._state(name, key, block) for key in keys)
+            self.x[name] = tuple(map(partial(self._state, name, block), keys, block.state_units()))
             starts = tuple(f"{name}.{key}.start" for key in keys)
             if keys:
                 self.draft.names.postpone(starts, partial(self._starts, name, block, keys))
 
-    def _state(self, name: str, key: str, block: BlockElement) -> Node:
-        return self.draft.state(f"{name}.{key}", label=f"block '{name}' {key}", unit="", nominal=block.nominal,
+    def _state(self, name: str, block: BlockElement, key: str, unit: str) -> Node:
+        return self.draft.state(f"{name}.{key}", label=f"block '{name}' {key}", unit=unit, nominal=block.nominal,
                                 text="state of the block")  # fmt: skip
 
     def _starts(self, name: str, block: BlockElement, keys: list[str]) -> None:
         fixed = Context(self.draft, "blocks", name, PARAMETERS)
-        for key, start in zip(keys, block.starts(fixed), strict=True):
-            self.draft.start_at(f"{name}.{key}", start, "")
+        for key, start, unit in zip(keys, block.starts(fixed), block.state_units(), strict=True):
+            self.draft.start_at(f"{name}.{key}", start, unit)
 
     def outputs(self) -> None:
         """Outputs, which wait for whatever they are made of."""
