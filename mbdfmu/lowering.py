@@ -443,8 +443,9 @@ class _Lowering:
         kinds = [EVENT] * len(self.m.events) + [CROSSING] * len(self.m.crossings) + [IMPACT] * len(self.m.impacts)
         places = [(0, 0)] * (len(kinds) - len(self.m.impacts))
         places += [(rows[i.label][0], at) for i, at in zip(self.m.impacts, self.impact_at, strict=True)]
+        consistent = _SOLVED | {"v"} if self.rows else _SOLVED
         table = [
-            (kind, any(s.value[0] in _SOLVED for s in one.indicator.support), *place)
+            (kind, kind != IMPACT and any(s.value[0] in consistent for s in one.indicator.support), *place)
             for kind, one, place in zip(kinds, self._indicators, places, strict=True)
         ]
         actions = [(k, row, on) for k, e in enumerate(self.m.events) for label, on in e.actions for row in rows[label]]

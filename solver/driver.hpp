@@ -52,6 +52,7 @@ private:
     // ---- events and breaks (events.cpp)
     std::vector<std::pair<double, std::string>> occurrences_;
     std::vector<double> indicators_;  // at the state
+    std::vector<int> now_;            // what occurs there
     State before_, after_;            // the step in which something occurs, and the motion up to it
     long burst_ = 0;                  // occurrences since `burst_began_`, while time hardly advances
     double burst_began_ = 0;
@@ -65,6 +66,8 @@ private:
     void move_from_before(double d);
     void locate(double h);
     void act();
+    bool gather(bool first);
+    void happen();
     void note(const std::string& name);
     double next_break() const;
     void cross_break(double at);

@@ -9,6 +9,7 @@
 namespace mbd {
 namespace {
 
+constexpr double rearmed = 1e-7;  // of the largest value so far
 constexpr double narrow = 1e-10;  // of the step: how well the time of an event is known
 constexpr int trusted = 3;        // secants in a row before the bracket is halved
 constexpr long longest_burst = 1000;
@@ -63,9 +64,17 @@ double Driver::excess() const {
     return most;
 }
 
+// A condition that was true has to become clearly false before it can become true again: what an event holds in place
+// stays there but for rounding.
 void Driver::remember_sides() {
-    for (std::size_t k = 0; k < indicators_.size(); ++k)
-        if (indicators_[k] != 0) instance_.state.sides[k] = indicators_[k] > 0;
+    State& s = instance_.state;
+    for (std::size_t k = 0; k < indicators_.size(); ++k) {
+        const double g = indicators_[k];
+        const bool event = instance_.system.switches.indicators[k].kind == Switches::EVENT;
+        if (g > 0) s.sides[k] = 1;
+        if (g < (event ? -rearmed * s.sizes[k] : 0.0)) s.sides[k] = 0;
+        if (std::isfinite(g)) s.sizes[k] = std::max(s.sizes[k], std::fabs(g));
+    }
 }
 
 // ---------------------------------------------------------------- the time
@@ -150,35 +159,42 @@ void Driver::note(const std::string& name) {
 
 // All that occurs at this time, in the order of the model; what follows from it at once, after that.
 void Driver::act() {
-    const auto& all = instance_.system.switches.indicators;
+    for (bool first = true; gather(first); first = false) happen();
+    remember_sides();
+}
+
+// What occurs here. A crossing is followed by a new start only, so that one is enough.
+bool Driver::gather(bool first) {
+    now_.clear();
+    for (std::size_t k = 0; k < indicators_.size(); ++k)
+        if (excess(k) > 0 && (first || instance_.system.switches.indicators[k].kind != Switches::CROSSING))
+            now_.push_back(static_cast<int>(k));
+    return !now_.empty();
+}
+
+void Driver::happen() {
+    const Switches& w = instance_.system.switches;
     State& s = instance_.state;
-    for (bool first = true;; first = false) {
-        std::vector<int> hits, left;
-        bool any = false;
-        for (std::size_t k = 0; k < all.size(); ++k) {
-            if (!(excess(k) > 0) || (!first && all[k].kind == Switches::CROSSING)) continue;
-            any = true;
-            const bool rests = all[k].kind == Switches::IMPACT && instance_.is_active(all[k].row);
-            note(all[k].name + (rests ? ".release" : ""));
-            if (rests)
-                left.push_back(static_cast<int>(k));
-            else if (all[k].kind == Switches::IMPACT)
-                hits.push_back(static_cast<int>(k));
-        }
-        if (!any) return remember_sides();
-        for (const auto& action : instance_.system.switches.actions)
-            if (excess(action.indicator) > 0) instance_.switch_row(action.row, action.on);
-        for (int k : left) instance_.switch_row(all[k].row, false);
-        if (!hits.empty()) instance_.collide(hits);
-        for (int k : hits)
-            if (instance_.is_active(all[k].row)) note(all[k].name + ".rest");
-        for (std::size_t k = 0; k < all.size(); ++k)
-            if (excess(k) > 0) s.sides[k] = all[k].kind != Switches::IMPACT && indicators_[k] > 0;
-        instance_.choose_rows();
-        restart();
-        see();
-        for (int k : left) s.sides[k] = indicators_[k] > 0;  // what has just parted touches still
+    std::vector<int> hits, partings;
+    for (int k : now_) {
+        const auto& one = w.indicators[k];
+        const bool impact = one.kind == Switches::IMPACT, rests = impact && instance_.is_active(one.row);
+        note(rests ? one.name + ".release" : one.name);
+        if (impact) (rests ? partings : hits).push_back(k);
+        s.sides[k] = !impact && indicators_[k] > 0;
     }
+    for (const auto& action : w.actions)
+        if (std::binary_search(now_.begin(), now_.end(), action.indicator)) instance_.switch_row(action.row, action.on);
+    for (int k : partings) instance_.switch_row(w.indicators[k].row, false);
+    if (!hits.empty()) instance_.collide(hits);
+    for (int k : hits)
+        if (instance_.is_active(w.indicators[k].row)) note(w.indicators[k].name + ".rest");
+    instance_.choose_rows();
+    restart();
+    see();
+    for (std::size_t k = 0; k < indicators_.size(); ++k)
+        if (w.indicators[k].kind == Switches::EVENT && indicators_[k] < -rearmed * s.sizes[k]) s.sides[k] = 0;
+    for (int k : partings) s.sides[k] = indicators_[k] > 0;  // what has just parted touches still
 }
 
 // ---------------------------------------------------------------- breaks

@@ -136,6 +136,7 @@ void Instance::place_at_start() {
     for (int row : system.switches.inactive) state.inactive.push_back(system.nv + row);
     state.hold.assign(system.nc, 0.0);
     state.sides.assign(system.switches.indicators.size(), 0);
+    state.sizes.assign(system.switches.indicators.size(), 0.0);
     state.events = 0;
     state.redundancies.clear();
     leave_out();

@@ -39,6 +39,7 @@ struct State {
     std::vector<int> dropped;              // unknowns of the rows left out for either reason, sorted
     std::vector<double> hold;              // of every row: what its value is held at
     std::vector<char> sides;               // of every indicator: whether it was positive
+    std::vector<double> sizes;             // and how large it has been
     long events = 0;                       // that have occurred
     double misfit = 0, misfit_limit = 0;   // how far these may be open, scaled: for now, and at most
     bool restart_pending = false;          // a discontinuity at t waits for its restart
