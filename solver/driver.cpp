@@ -254,6 +254,8 @@ double Driver::first_step(double remaining) const {
         const double scale = i.unit(k);
         rate = std::max({rate, std::sqrt(std::fabs(i.state.a[k]) / scale), std::fabs(i.state.v[k]) / scale});
     }
+    for (int k = 0; k < i.system.nx; ++k)
+        rate = std::max(rate, std::fabs(i.state.xdot[k]) / std::max(i.system.nominal[k], std::fabs(i.state.x[k])));
     const double time_scale = rate > 0 ? 1 / rate : remaining;  // not shorter for a short first interval
     return 0.1 * std::cbrt(options_.tolerance) * time_scale;
 }

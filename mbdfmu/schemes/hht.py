@@ -29,6 +29,12 @@ class Hht(Scheme, name="hht"):
                            choices=("paper", "sharp"))  # fmt: skip
     weights: str = option("model", "floor of the error weights: the model's length scale, or 1 as in the paper",
                           choices=("model", "paper"))  # fmt: skip
+    states: str = option(
+        "corrected",
+        "differential states: as velocities (second order) or by eq. 9a of the paper (first order)",
+        choices=("corrected", "paper"),
+    )
+    rho: float = option(0.55, "weight of the new rate of states in eq. 9a", low=0.51, high=1.0)
     stop_ratio: float = option(
         1e-3, "corrector error as a fraction of the local error (c of eq. 45)", low=1e-12, high=1.0
     )

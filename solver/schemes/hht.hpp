@@ -5,7 +5,8 @@
 //
 //   q = q_n + h v_n + h^2/2 [(1 - 2 beta) a_n + 2 beta a]          eq. 2a
 //   v = v_n + h [(1 - gamma) a_n + gamma a]                        eq. 2b
-//   X = X_n + h [(1 - gamma) w_n + gamma w],  w = (1 + alpha) Xdot - alpha Xdot_n      (T5.6)
+//   X = X_n + h [(1 - gamma) w_n + gamma w],  w = (1 + alpha) Xdot - alpha Xdot_n      (T5.6), or by option
+//   X = X_n + h [(1 - rho) Xdot_n + rho Xdot]                                          eq. 9a
 //   0 = M qdd + G^T lambda - Q,   qdd = (a + alpha qdd_n)/(1 + alpha)                  (T5.2), corrected eq. 11a
 //   0 = Phi/(beta h^2)                                             eq. 13
 //   0 = d(Xdot, X, q, v, qdd, lambda, Y, t),  0 = Y - f(..)        eq. 8
@@ -23,7 +24,8 @@
 namespace mbd {
 
 struct HhtOptions {  // in the order of mbdfmu/schemes/hht.py
-    double alpha, printed_form, sharp_estimate, unit_weights, stop_ratio, max_iterations, constraint_tolerance;
+    double alpha, printed_form, sharp_estimate, unit_weights, states_of_paper, rho, stop_ratio, max_iterations,
+        constraint_tolerance;
 };
 
 class Hht final : public Scheme {
@@ -217,7 +219,10 @@ private:
             q_fixed_[k] = st.q[k] + h * st.v[k] + c1 * a;
             v_fixed_[k] = st.v[k] + c2 * a;
         }
-        for (int k = 0; k < s_.nx; ++k) x_fixed_[k] = st.x[k] + c2 * (st.xdot[k] + ratio * (w[k] - st.xdot[k]));
+        if (by_paper())
+            for (int k = 0; k < s_.nx; ++k) x_fixed_[k] = st.x[k] + h * (1 - o_.rho) * st.xdot[k];
+        else
+            for (int k = 0; k < s_.nx; ++k) x_fixed_[k] = st.x[k] + c2 * (st.xdot[k] + ratio * (w[k] - st.xdot[k]));
     }
 
     // The degree that would have predicted the accepted step best; one more where the best is the highest tried.
@@ -250,11 +255,16 @@ private:
             qdd_[k] = (a_[k] + back * qdd[k]) * one;
         }
         s_.turn(st.q.data(), q_.data());
+        const double ahead = by_paper() ? 0 : o_.alpha, bx = by_paper() ? o_.rho * h : bv;
         for (int k = 0; k < s_.nx; ++k) {
-            w_[k] = (1 + o_.alpha) * xdot_[k] - o_.alpha * st.xdot[k];
-            x_[k] = x_fixed_[k] + bv * w_[k];
+            w_[k] = (1 + ahead) * xdot_[k] - ahead * st.xdot[k];
+            x_[k] = x_fixed_[k] + bx * w_[k];
         }
     }
+
+    bool by_paper() const { return o_.states_of_paper != 0; }
+    // dX/dXdot (T5.11), eq. 9b
+    double per_rate(double h) const { return by_paper() ? o_.rho * h : gamma_ * (1 + o_.alpha) * h; }
 
     // Residual at the present iterate; with a new factorisation where asked. False where that is singular.
     bool evaluate(Instance& i, double h, bool derive, Statistics& count) {
@@ -263,8 +273,8 @@ private:
         ++count.residuals;
         if (derive) {
             ++count.jacobians;
-            s_.residual_and_derivative(
-                p, {1 / (1 + o_.alpha), gamma_ * h, bq, gamma_ * (1 + o_.alpha) * h, 1 + o_.alpha}, i.work, r_.data());
+            const double cv = gamma_ * h, cx = per_rate(h);
+            s_.residual_and_derivative(p, {1 / (1 + o_.alpha), cv, bq, cx, cx / cv}, i.work, r_.data());
             Factor& factor = i.state.factor;
             counter(i.state, FACTOR_H) = 0;
             if (!i.factorise(factor, i.state.order)) return false;
@@ -282,14 +292,17 @@ private:
         return true;
     }
 
-    // Sizes of local errors, as fractions of the tolerance: what the last correction changed, and what the step as it
-    // stands would be estimated at.
+    // Of one group of unknowns, as fractions of the tolerated local error: what the last correction changed, and what
+    // the step as it stands would be estimated at.
     struct Sizes {
         double correction, step;
     };
+    // The coordinates, with the states where these follow the same recursion; the states by eq. 9a.
+    static constexpr int most_groups = 2;
+    int groups() const { return by_paper() && s_.nx > 0 ? 2 : 1; }
 
     // Solves for the correction and applies it.
-    Sizes improve(Instance& i, double h) {
+    void improve(Instance& i, double h, Sizes (&sizes)[most_groups]) {
         i.solve(i.state.factor, r_.data());
         s_.increments(q_.data(), r_.data());
         const double* per_weight = i.state.memory.data() + layout_.per_weight;
@@ -301,16 +314,20 @@ private:
             total += x * x;
         }
         total = std::max(0.0, total + turning_error(h, per_weight));
-        double size = scale(h, s_.nv) * std::sqrt(sum);
-        if (s_.nx > 0) {
-            double states = 0;
-            for (int k = 0; k < s_.nx; ++k) {
-                const double d = r_[s_.nv + s_.nc + k];
-                states += d * d * per_weight[s_.nv + k] * per_weight[s_.nv + k];
-            }
-            size = std::max(size, gamma_ * (1 + o_.alpha) * h / tolerance_ * std::sqrt(states / s_.nx));
-        }
-        return {size, scale(h, s_.nv) * std::sqrt(total)};
+        sizes[0] = {scale(h, s_.nv) * std::sqrt(sum), scale(h, s_.nv) * std::sqrt(total)};
+        if (s_.nx == 0) return;
+        const double moved = norm_of_states(r_.data() + s_.nv + s_.nc, per_weight);
+        if (by_paper())
+            sizes[1] = {(o_.rho - 0.5) * h * moved, paper_error(i.state, h)};  // eq. 46
+        else
+            sizes[0].correction = std::max(sizes[0].correction, per_rate(h) * moved);
+    }
+
+    // Composite error of eq. 34 for the states, over the tolerance.
+    double norm_of_states(const double* d, const double* per_weight) const {
+        double sum = 0;
+        for (int k = 0; k < s_.nx; ++k) sum += std::pow(d[k] * per_weight[s_.nv + k], 2);
+        return std::sqrt(sum / s_.nx) / tolerance_;
     }
 
     // What the local error of orientations adds to the sum of squares: a rotation vector made of h v and h^2 a misses
@@ -356,13 +373,37 @@ private:
         return worst.scaled <= 64 * std::numeric_limits<double>::epsilon() * rounded;
     }
 
+    // How one group of unknowns converges within a step.
+    struct Convergence {
+        double size = 0;  // of the last correction
+        bool reached = false;
+    };
+    enum class Verdict { reached, goes_on, wants_matrix, diverges };
+
+    // Eqs. 45 and 46; `fresh` counts the iterations with a matrix of this step, 0 for an older one.
+    Verdict judge(Convergence& group, const Sizes& now, int iteration, int fresh) const {
+        const double enough = allowed(now.step), size = now.correction, before = group.size;
+        group.size = size;
+        if (iteration == 1) {
+            group.reached = size <= enough;
+            return group.reached ? Verdict::reached : Verdict::goes_on;
+        }
+        const double rate = size / before;                                                       // eq. 43
+        group.reached = size <= rounding() || (rate < 1 && rate / (1 - rate) * size <= enough);  // eq. 45
+        if (fresh > 0 && rate > 0.5 && size <= 16000 * rounding()) group.reached = true;         // noise: no better
+        if (group.reached) return Verdict::reached;
+        if (rate >= 1 && fresh > 2) return Verdict::diverges;
+        return rate > 0.5 && fresh == 0 ? Verdict::wants_matrix : Verdict::goes_on;
+    }
+
     StepResult correct(Instance& i, double h, Statistics& count) {
         State& st = i.state;
         StepResult result;
         const double kept = counter(st, FACTOR_H);
         bool derive = kept == 0 || h < 0.5 * kept || h > 2 * kept || counter(st, EXCESS) >= s_.refactor_cost();
+        Convergence convergence[most_groups];
         bool converged = false;
-        double before = 0, open = 0;
+        double open = 0;
         int derived_at = 0;
         trial_ = i.point(st.t + h, q_.data(), v_.data(), qdd_.data(), lambda_, x_.data(), xdot_, y_);
         const int limit = static_cast<int>(o_.max_iterations);
@@ -371,27 +412,25 @@ private:
             if (derive) derived_at = k;
             if (!evaluate(i, h, derive, count)) return result.status = Status::singular, result;
             derive = st.factor.pivoting;
-            const auto [size, step_error] = improve(i, h);
-            const double enough = allowed(step_error);
+            Sizes sizes[most_groups];
+            improve(i, h, sizes);
             result.iterations = k;
-            result.error = step_error;  // eqs. 25, 34 and 35
+            result.error = sizes[0].step;  // eqs. 25, 34 and 35
             ++count.iterations;
-            if (!std::isfinite(size)) return result.status = Status::not_finite, result;
+            for (int g = 0; g < groups(); ++g)
+                if (!std::isfinite(sizes[g].correction)) return result.status = Status::not_finite, result;
             if (converged) {
                 ++count.extra_iterations;  // only for the sake of Phi
-            } else if (k == 1) {
-                converged = size <= enough;
             } else {
-                const double rate = size / before;  // eq. 43
-                const bool stale = derived_at == 0;
-                converged = size <= rounding() || (rate < 1 && rate / (1 - rate) * size <= enough);  // eq. 45
-                converged =
-                    converged || (!stale && rate > 0.5 && size <= 16000 * rounding());  // noise: it gets no better
-                if (!converged && rate >= 1 && !stale && k - derived_at >= 2)
-                    return result.status = Status::diverged, result;
-                if (!converged && rate > 0.5 && stale) derive = true;
+                converged = true;
+                for (int g = 0; g < groups(); ++g) {
+                    if (convergence[g].reached) continue;
+                    const Verdict verdict = judge(convergence[g], sizes[g], k, derived_at > 0 ? k - derived_at + 1 : 0);
+                    if (verdict == Verdict::diverges) return result.status = Status::diverged, result;
+                    derive = derive || verdict == Verdict::wants_matrix;
+                    converged = converged && convergence[g].reached;
+                }
             }
-            before = size;
             if (!converged) continue;
             place(st, h);
             if (closed(i, result, count)) return keep_count(st, k, derived_at), result;
@@ -442,19 +481,31 @@ private:
         }
     }
 
-    // ---- local error of X over the tolerance (T5.5)
+    // ---- local error of X over the tolerance, such that the cube root rules the step size
+
     double state_error(State& st, double h) const {
-        if (s_.nx == 0 || counter(st, POINTS) < 2) return 0;
-        const double *n = slot(st, 0), *m = slot(st, 1), *per_weight = st.memory.data() + layout_.per_weight + s_.nv;
-        const double factor = (1.0 / 12 - o_.alpha / 2 - o_.alpha * o_.alpha) * h * h * h;
+        if (s_.nx == 0) return 0;
+        if (by_paper()) return std::pow(paper_error(st, h), 1.5);  // eq. 38b has a square root
+        const double *n = slot(st, 0) + 1 + s_.nv + s_.nc, *m = slot(st, 1) + 1 + s_.nv + s_.nc;
+        const double *per_weight = st.memory.data() + layout_.per_weight, last = slot(st, 0)[0];
+        const bool first = counter(st, POINTS) < 2;
+        const double begin = -o_.alpha * (0.5 + o_.alpha) * h;                              // (T5.12)
+        const double steady = (1.0 / 12 - o_.alpha / 2 - o_.alpha * o_.alpha) * h * h * h;  // (T5.5)
         double sum = 0;
         for (int k = 0; k < s_.nx; ++k) {
-            const int at = 1 + s_.nv + s_.nc + k;
-            const double newer = (xdot_[k] - n[at]) / h, older = (n[at] - m[at]) / n[0];
-            const double d = factor * 2 * (newer - older) / (h + n[0]) * per_weight[k];
-            sum += d * d;
+            const double change = xdot_[k] - n[k];
+            const double second = first ? 0 : 2 * (change / h - (n[k] - m[k]) / last) / (h + last);
+            sum += std::pow((first ? begin * change : steady * second) * per_weight[s_.nv + k], 2);
         }
         return std::sqrt(sum / s_.nx) / tolerance_;
+    }
+
+    // eqs. 33 and 34
+    double paper_error(const State& st, double h) const {
+        const double* per_weight = st.memory.data() + layout_.per_weight;
+        double sum = 0;
+        for (int k = 0; k < s_.nx; ++k) sum += std::pow((xdot_[k] - st.xdot[k]) * per_weight[s_.nv + k], 2);
+        return (o_.rho - 0.5) * h * std::sqrt(sum / s_.nx) / tolerance_;
     }
 
     // printed eq. 11a: -alpha/(1+alpha) (G^T lambda - Q)_n

@@ -465,8 +465,9 @@ class Hht:
 
     def theta_alpha(self, Xdot: Vector, h: float) -> float:
         """(e^d/eps)^2 of the alpha recursion: eq. 34 with T5.5, which needs three points."""
-        if len(self.history) < 2:
-            return 0.0
+        if len(self.history) < 2:  # T5.12: w_0 = Xdot_0
+            begin = -self.alpha * (1 / 2 + self.alpha) * h * (Xdot - self.Xdot)
+            return self.norm_X(begin) ** 2 / (len(Xdot) * self.tolerance**2)
         (t, newest), (before, older) = ((p.t, self.parts(p.unknowns).Xdot) for p in self.history[:2])
         second = ((Xdot - newest) / h - (newest - older) / (t - before)) / (self.t + h - before)
         delta = (1 / 12 - self.alpha / 2 - self.alpha**2) * h**3 * 2 * second
@@ -560,4 +561,5 @@ class Hht:
         """Choice: a tenth of eps^(1/3) of the time scale of the start."""
         scale = np.where(self.system.rotational, 1.0, self.system.length)
         rate = max(np.max(np.sqrt(np.abs(self.a) / scale)), np.max(np.abs(self.v) / scale))
+        rate = max(rate, np.max(np.abs(self.Xdot) / np.maximum(1.0, np.abs(self.X)), initial=0.0))
         return float(0.1 * np.cbrt(self.tolerance) * (min(remaining, 1 / rate) if rate > 0 else remaining))
