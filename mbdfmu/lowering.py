@@ -159,7 +159,7 @@ class _Lowering:
         planar = 0 if self.spatial else len(m.bodies)
         counts = [self.nv, len(self.rows), len(self.x), len(self.y), len(self.u), len(self.p)]
         counts += [len(self.constants.nodes), planar, len(self.spatial), *at]
-        counts += [len(m.windings), len(m.sides), self._linear]
+        counts += [len(m.windings), len(m.sides), self._linear, self._accelerating()]
         sections |= {name: _ints(table) for name, table in self.tables.items()}
         sections["counts"] = _ints(counts)
         sections["params"] = _doubles(s.start for s in m.parameters)
@@ -253,6 +253,13 @@ class _Lowering:
         at = self.constants.block(kernel.constants, f"a value of force '{force.name}'")
         self.tables[kernel.table] += [i, j, 0, at]
         return True
+
+    def _accelerating(self) -> bool:
+        """Whether forces, states or variables see accelerations."""
+        m = self.m
+        seen = [e.effort for f in m.forces for e in f.load.efforts] + list(m.generalized_forces.values())
+        seen += [s.equation for s in m.states] + [y.equation for y in m.unknowns]
+        return any(s.value[0] == "a" for node in seen for s in node.support)
 
     def _user_coordinates(self) -> None:
         """M(q) a, the velocity terms that follow from it (T2.5) and the forces."""

@@ -46,12 +46,13 @@ void System::read_counts(const Blob& blob) {
     int* const targets[] = {&nv,       &nc,       &nx,          &ny,       &nu,        &np,    &n_constants, &bodies_,
                             &spatial_, &body_at_, &gravity_at_, &start_at, &length_at, &turns, &sides};
     constexpr std::size_t expected = sizeof targets / sizeof targets[0];
-    if (counts.size() != expected + 1) damaged("the table of counts has the wrong size");
+    if (counts.size() != expected + 2) damaged("the table of counts has the wrong size");
     for (std::size_t k = 0; k < expected; ++k) {
         if (counts[k] < 0 || counts[k] > largest_count) damaged("a count is out of range");
         *targets[k] = counts[k];
     }
     linear_ = counts[expected] != 0;
+    forces_see_accelerations = counts[expected + 1] != 0;
     if (3LL * bodies_ + 6LL * spatial_ > nv) damaged("more bodies than coordinates");
     if (bodies_ > 0 && spatial_ > 0) damaged("planar and spatial bodies in one model");
     const auto fits = [&](long long at, long long count) {

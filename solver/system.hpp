@@ -48,6 +48,7 @@ public:
     int nv = 0, nc = 0, nx = 0, ny = 0, nu = 0, np = 0, n_constants = 0;
     int turns = 0;  // angles that count turns
     int sides = 0;  // values that must be positive at the start
+    bool forces_see_accelerations = false;
     int n() const { return nv + nc + nx + ny; }
     int nq() const { return nv + 4 * spatial_; }
     void check_orientations(const double* c) const;

@@ -76,6 +76,8 @@ def pair(
 ) -> tuple[Any, hht.Hht]:
     """The native simulation and the transcription, both at their start."""
     description = case.describe()
+    if options.get("form") == "printed" and description.name == "arm":
+        pytest.skip("eq. 11a is refused where forces depend on accelerations")
     system = _solver.System(lower(description, eliminate=case.eliminate).blob)
     settings = Settings(tolerance=tolerance, step=step or None, first_step=first or None, options=options)
     native = _solver.Simulation(system, *settings.native())
@@ -212,6 +214,17 @@ def test_retries_with_a_new_matrix_agree(name: str) -> None:
     native, transcription = pair(case, first=case.h / 4, max_iterations=2, stop_ratio=1e-5)
     compare(native, transcription, lambda t: 1000 * case.h, take_over=True)
     assert transcription.count["retried"] > 0, "no old matrix has failed; tighten the corrector"
+
+
+@pytest.mark.parametrize("name", ["pi_actuator", "pi_actuator_full", "arm"])
+@pytest.mark.parametrize("states", ["corrected", "paper"])
+@pytest.mark.parametrize("step", ["fixed", "controlled"])
+def test_coupled_systems_agree(name: str, states: str, step: str) -> None:
+    """X by both recursions; V and F are eliminated here and unknowns there."""
+    case, tolerance = CASES[name], 1e-4 if states == "paper" else 1e-6  # eq. 9a would make steps as small as rounding
+    sizes = {"step": case.h} if step == "fixed" else {"first": case.h / 2}
+    native, transcription = pair(case, tolerance=tolerance, states=states, **sizes)
+    compare(native, transcription, lambda t: STEPS * case.h, take_over=step == "controlled")
 
 
 def order(form: str, system: planar.System, t_end: float, steps: int) -> float:

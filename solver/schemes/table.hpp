@@ -21,7 +21,14 @@ Options unpack(const std::string& name, const std::vector<double>& values) {
 
 inline std::unique_ptr<Scheme> make_scheme(const std::string& name, const System& system,
                                            const std::vector<double>& options) {
-    if (name == "hht") return std::make_unique<Hht>(system, unpack<HhtOptions>(name, options));
+    if (name == "hht") {
+        const auto chosen = unpack<HhtOptions>(name, options);
+        if (chosen.printed_form != 0 && system.forces_see_accelerations)
+            throw ModelError(
+                "scheme 'hht': the form \"printed\" has order zero where forces depend on accelerations (eq. 11a divides "
+                "these by 1 + alpha); use \"corrected\"");
+        return std::make_unique<Hht>(system, chosen);
+    }
     throw ModelError("no scheme is named '" + name + "'");
 }
 

@@ -5,7 +5,7 @@ that balances the forces, which makes the method second order where M depends on
 What the paper leaves open (marked "choice") is decided as in solver/schemes/hht.hpp and solver/driver.cpp, so that both
 make the same steps with the same iterations. `Decisions` tells how close a decision was, since rounding may turn one.
 
-Differential states X come in two ways: "alpha" gives them the recursion of the velocities (docs/theory.md, 5.5),
+Differential states X come in two ways: "corrected" gives them the recursion of the velocities (docs/theory.md, 5.5),
 "paper" is eq. 9a. V and F, one vector Y here, are extrapolated as the other unknowns and measured by nothing.
 """
 
@@ -43,7 +43,7 @@ class Options:
     form: str = "corrected"
     estimate: str = "paper"
     weights: str = "model"
-    states: str = "alpha"
+    states: str = "corrected"
     rho: float = 0.55
     stop_ratio: float = c
     max_iterations: int = 10
