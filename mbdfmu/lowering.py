@@ -12,6 +12,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from mbdfmu.expressions import Curve, Graph, Node, compile_tape
 from mbdfmu.expressions.graph import without_collection
 from mbdfmu.expressions.opcodes import ADD, DIV, LOAD, MUL, NEG, SELECT, SUB
 from mbdfmu.frames import Kernel, Row
+from mbdfmu.resolution import Written
 from mbdfmu.signals import Constraint, Crossing, Event, ForceTerm, Impact, SymbolicModel, tabulate
 
 BLOB_VERSION = 3
@@ -309,6 +311,7 @@ class _Lowering:
             "cond": [*conditions, *(e[2] for e in condition_entries)],
             "signal": computed,
             "events": [e.indicator for e in self._indicators] + [i.ends for i in self.m.impacts],
+            "written": [w.node for w in self._written],
         }
         sections: dict[str, bytes] = {}
         for name, nodes in programs.items():
@@ -413,6 +416,11 @@ class _Lowering:
 
     # ---- names and structure
 
+    @cached_property
+    def _written(self) -> list[Written]:
+        """The user's own expressions that change in time; a value that is not finite is traced back to them."""
+        return [w for w in self.m.written if not _only(w.node, _P)]
+
     def _names(self) -> dict[str, bytes]:
         solved = [s.label for s in self.m.states] + [y.label for y in self.m.unknowns]
         labels = [*(c.label for c in self.m.coordinates), *self.lam, *solved]
@@ -432,6 +440,7 @@ class _Lowering:
             "clabels": _text("".join(f"{i.label}\n" for i in self.m.initials)),
             "ckinds": _ints(k for kind in kinds for k in kind),
             "cnames": _text("".join(f"{name}\n" for name in self.constants.names)),
+            "wlabels": _text("".join(f"{w.path}: {' '.join(w.text.split())}\n" for w in self._written)),
             "labels": _text("".join(f"{label}\n" for label in labels)),
             "nodes": _ints(numbers[group] for group in groups),
             "scales": _ints(rotational),

@@ -318,6 +318,7 @@ void Driver::fail(const StepResult& result, double h) {
         text += " (fixed)";
     else
         text += " (the smallest allowed is " + shown(options_.smallest_step) + " s)";
+    if (!result.culprit.empty()) text += "; " + result.culprit;
     if (result.worst_unknown >= 0) text += "; worst: " + i.label(result.worst_unknown);
     if (result.worst_row >= 0)
         text += "; joint most open: " + i.label(i.system.nv + result.worst_row) + ", " + shown(result.violation);
@@ -328,6 +329,8 @@ void Driver::fail(const StepResult& result, double h) {
     else if (!dead.empty())
         text += "; dead point at " + dead + ", t = " + shown(i.state.t) +
                 " s: there it repeats what other joints hold; drive the mechanism elsewhere or change its lengths";
+    else if (!result.culprit.empty())
+        text += "; keep it within what it is defined for, by max(), if() or another law";
     else if (options_.step > 0)
         text += "; use a smaller step or error control";
     else if (options_.tolerance < 1e-11)

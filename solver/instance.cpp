@@ -181,8 +181,8 @@ void Instance::add_solved(std::vector<double>& to, const double* change, int fir
         to[k] += change[k];
         largest = std::max(largest, std::fabs(change[k])), size = std::max(size, std::fabs(to[k]));
         if (!std::isfinite(to[k]))
-            throw StepFailed("accelerations at t = " + number(state.t) +
-                             " s are not finite; check the forces that act on " + label(first + static_cast<int>(k)));
+            throw StepFailed("accelerations at t = " + number(state.t) + " s are not finite; " +
+                             odd_expression("check the forces that act on " + label(first + static_cast<int>(k))));
     }
 }
 
@@ -270,14 +270,19 @@ void Instance::report_here() {
 
 void Instance::signals(double* out) { system.signals(state_point(), work, out); }
 
+std::string Instance::odd_expression(const std::string& otherwise) {
+    const std::string found = system.not_finite(state_point(), work);
+    return found.empty() ? otherwise : found;
+}
+
 // Says why the index-1 matrix is singular.
 void Instance::refuse_singular() {
     const std::string at = " at t = " + number(state.t) + " s";
     for (int k = 0; k < system.n(); ++k)
         if (!std::isfinite(rows_[k]))
-            throw StepFailed(
-                "a value in the equation of " + label(k) + " is not finite" + at +
-                "; look for a spring or rod whose ends coincide, a division by zero or a root of a negative number");
+            throw StepFailed("a value in the equation of " + label(k) + " is not finite" + at + "; " +
+                             odd_expression("look for a spring or rod whose ends coincide, a division by zero or a "
+                                            "root of a negative number"));
     std::vector<char> heavy(system.nv, 0);
     for (std::size_t e = 0; e < work.singles.size(); ++e)
         if (const auto& p = system.pattern.singles[e]; p.row < system.nv && p.col < system.nv && work.singles[e] != 0)

@@ -151,6 +151,8 @@ private:
     double fastest(double least, const std::vector<double>& rates) const;
     [[noreturn]] void refuse_singular();
     std::string undetermined() const;
+    // the user's expression that is not finite at the state
+    std::string odd_expression(const std::string& otherwise);
     // G at the last evaluate_index1(), without rows that are off: f(constraint, coordinate, value)
     template <class F>
     void for_each_gradient_entry(F&& f) const {

@@ -116,6 +116,7 @@ void System::read_programs(const Blob& blob) {
     rates_ = Tape(blob, "rates", all);
     monitor_ = Tape(blob, "monitor", all);
     signals_ = Tape(blob, "signal", all);
+    written_ = Tape(blob, "written", all);
 
     residual_rows_ = blob.ints("rrows");
     for (int row : residual_rows_)
@@ -163,6 +164,7 @@ void System::read_names(const Blob& blob) {
     read_lines("labels", labels, n());
     read_lines("cnames", constant_names, n_constants);
     read_lines("sides", side_labels, sides);
+    read_lines("wlabels", written_labels_, written_.outputs());
     const auto levels = blob.ints("levels");
     if (levels.size() != static_cast<std::size_t>(nc)) damaged("the table of levels has the wrong size");
     for (int l : levels) {
@@ -251,8 +253,9 @@ void System::each_table(F&& f) const {
 
 Workspace System::workspace() const {
     Workspace w;
-    w.registers.resize(std::max({residual_.size(), derivative_.size(), constraints_.size(), rates_.size(),
-                                 monitor_.size(), conditions_.size(), signals_.size(), indicators_.size()}));
+    w.registers.resize(
+        std::max({residual_.size(), derivative_.size(), constraints_.size(), rates_.size(), monitor_.size(),
+                  conditions_.size(), signals_.size(), indicators_.size(), written_.size()}));
     w.cs.resize(2 * bodies_);
     w.rotations.resize(9 * spatial_);
     w.inverse_tangents.resize(9 * spatial_);
@@ -491,6 +494,14 @@ void System::initial_conditions(const Point& given, Workspace& w, double* values
 void System::indicators(const Point& given, Workspace& w, double* out) const {
     indicators_.run(prepared(given, w), w.registers.data());
     for (int k = 0; k < indicators_.outputs(); ++k) out[k] = indicators_.output(w.registers.data(), k);
+}
+
+std::string System::not_finite(const Point& given, Workspace& w) const {
+    written_.run(prepared(given, w), w.registers.data());
+    for (int k = 0; k < written_.outputs(); ++k)
+        if (!std::isfinite(written_.output(w.registers.data(), k)))
+            return written_labels_[k] + " is not finite: " + written_.culprit(w.registers.data(), k);
+    return "";
 }
 
 void System::signals(const Point& given, Workspace& w, double* out) const {

@@ -72,6 +72,8 @@ public:
     void initial_conditions(const Point& point, Workspace& w, double* values, std::vector<double>& derivatives) const;
     void signals(const Point& point, Workspace& w, double* out) const;
     void indicators(const Point& point, Workspace& w, double* out) const;
+    // The user's expression that is not finite at `point`, and the operation in it; empty where all are.
+    std::string not_finite(const Point& point, Workspace& w) const;
     int signal_count() const { return static_cast<int>(addresses_.size()); }
 
     // ---- orientations
@@ -127,7 +129,9 @@ private:
     double refactor_cost_ = 1;
     std::vector<Element> coincident_, angle_, inline_, translational_, rotational_springs_;  // planar
     std::vector<Element> coincident3_, perpendicular_, in_plane_;                            // spatial
-    Tape parameters_, residual_, derivative_, constraints_, rates_, monitor_, conditions_, signals_, indicators_;
+    Tape parameters_, residual_, derivative_, constraints_, rates_, monitor_, conditions_, signals_, indicators_,
+        written_;
+    std::vector<std::string> written_labels_;
     std::vector<std::int32_t> residual_rows_, constraint_rows_, rate_rows_;
     std::vector<Entry> entries_;
     struct Triple {

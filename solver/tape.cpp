@@ -48,6 +48,11 @@ enum Op : std::int32_t {
 constexpr int arity[OPS] = {0, 0, 2, 2, 2, 2, 1, 2, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1,
                             1, 1, 1, 1, 1, 2, 2, 3, 2, 2, 2, 2, 2, 1, 1, 1, 1};
 
+constexpr const char* written[OPS] = {"",    "",    "+",    "-",    "*",    "/",     "-",      "^",     "sin",
+                                      "cos", "tan", "asin", "acos", "atan", "atan2", "sinh",   "cosh",  "tanh",
+                                      "exp", "log", "sqrt", "abs",  "sign", "min",   "max",    "if",    "<",
+                                      "<=",  "==",  "and",  "or",   "not",  "floor", "square", "lookup"};
+
 }  // namespace
 
 Tape::Tape(const Blob& blob, const std::string& name, const Spaces& sizes) : constants_(blob.doubles(name + ".num")) {
@@ -191,6 +196,28 @@ void Tape::run(const Point& point, double* r) const {
                 r[k] = curves_->value(i->b, i->c, r[i->a]);
                 break;
         }
+    }
+}
+
+std::string Tape::culprit(const double* r, int output) const {
+    std::int32_t k = outputs_[output];
+    for (;;) {  // down to the first operation on finite operands
+        const Instruction& i = code_[k];
+        const std::int32_t operands[] = {i.a, i.b, i.c};
+        std::int32_t odd = -1;
+        for (int n = 0; n < arity[i.op]; ++n)
+            if (!std::isfinite(r[operands[n]])) odd = operands[n];
+        if (odd >= 0) {
+            k = odd;
+            continue;
+        }
+        const auto shown = [&](int n) { return number(r[operands[n]], 6); };
+        if (arity[i.op] == 0) return "a variable that is not finite";
+        if (i.op == ADD || i.op == SUB || i.op == MUL || i.op == DIV || i.op == POW)
+            return shown(0) + " " + written[i.op] + " " + shown(1);
+        std::string text = std::string(written[i.op]) + "(" + shown(0);
+        for (int n = 1; n < arity[i.op]; ++n) text += ", " + shown(n);
+        return text + ")";
     }
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "blob.hpp"
@@ -52,6 +53,8 @@ public:
     // registers: size() numbers owned by the caller
     void run(const Point& point, double* registers) const;
     double output(const double* registers, int k) const { return registers[outputs_[k]]; }
+    // The operation, with its operands, that made an output of the last run not finite.
+    std::string culprit(const double* registers, int output) const;
 
 private:
     struct Instruction {

@@ -91,7 +91,7 @@ public:
             result.error = std::max(result.error, state_error(i.state, h));
             result.turn = largest_turn();
         }
-        if (result.status != Status::done || !(result.error <= 1)) blame(i.state, result);
+        if (result.status != Status::done || !(result.error <= 1)) blame(i, result);
         return result;
     }
 
@@ -454,13 +454,15 @@ private:
     }
 
     // Finds what a failed step fails at: a row that is not a number, else the coordinate that moved most.
-    void blame(const State& st, StepResult& result) const {
+    void blame(Instance& i, StepResult& result) const {
+        const State& st = i.state;
         const auto odd = std::find_if(r_.begin(), r_.end(), [](double x) { return !std::isfinite(x); });
         if (result.status == Status::singular && odd != r_.end()) {
             result.status = Status::not_finite;
             result.worst_unknown = static_cast<int>(odd - r_.begin());
-            return;
         }
+        if (result.status == Status::not_finite) result.culprit = s_.not_finite(trial_, i.work);
+        if (result.worst_unknown >= 0) return;
         const bool converged = result.status == Status::done;  // then r_ holds the last correction, which says nothing
         double largest = -1;
         for (int k = 0; k < s_.nv; ++k) {

@@ -12,6 +12,7 @@ struct StepResult {
     Status status = Status::done;
     double error = 0;  // estimated local error over the tolerance
     int iterations = 0;
+    std::string culprit;     // the user's expression that is not finite
     int worst_unknown = -1;  // of a step that failed: where the correction or the error was largest
     double violation = 0;    // worst scaled |Phi| after the last correction
     int worst_row = -1;

@@ -25,7 +25,8 @@ inline std::unique_ptr<Scheme> make_scheme(const std::string& name, const System
         const auto chosen = unpack<HhtOptions>(name, options);
         if (chosen.printed_form != 0 && system.forces_see_accelerations)
             throw ModelError(
-                "scheme 'hht': the form \"printed\" has order zero where forces depend on accelerations (eq. 11a divides "
+                "scheme 'hht': the form \"printed\" has order zero where forces depend on accelerations (eq. 11a "
+                "divides "
                 "these by 1 + alpha); use \"corrected\"");
         return std::make_unique<Hht>(system, chosen);
     }
