@@ -186,7 +186,7 @@ void Instance::add_solved(std::vector<double>& to, const double* change, int fir
     }
 }
 
-// [M G^T; G 0] [a; lambda] = [Q; gamma], d(Xdot, ..) = 0 and the equations of Y, solved jointly (T5.11); by Newton's
+// [M G^T; G 0] [a; lambda] = [Q; gamma], d(Xdot, ..) = 0 and the equations of Y, solved jointly (T5.16); by Newton's
 // iteration where they are not linear.
 void Instance::solve_accelerations() {
     const int nv = system.nv, nc = system.nc, nx = system.nx;

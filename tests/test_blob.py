@@ -30,7 +30,7 @@ def with_a_table() -> Description:
 def run(blob: bytes) -> None:
     """Whatever the numbers are now: read, start, step, report."""
     system = _solver.System(blob)
-    simulation = _solver.Simulation(system, "hht", [-0.3, 0, 0, 0, 1e-3, 10, 1e-10], 1e-4, 0.0, 0.0, 0.0, 1e-6)
+    simulation = _solver.Simulation(system, "hht", [-0.3, 0, 0, 0, 0, 0.55, 1e-3, 10, 1e-10], 1e-4, 0.0, 0.0, 0.0, 1e-6)
     simulation.start(correct=True)
     simulation.advance(1e-3, limit=5)
     simulation.report()

@@ -491,7 +491,7 @@ private:
         const double *n = slot(st, 0) + 1 + s_.nv + s_.nc, *m = slot(st, 1) + 1 + s_.nv + s_.nc;
         const double *per_weight = st.memory.data() + layout_.per_weight, last = slot(st, 0)[0];
         const bool first = counter(st, POINTS) < 2;
-        const double begin = -o_.alpha * (0.5 + o_.alpha) * h;                              // (T5.12)
+        const double begin = -o_.alpha * (0.5 + o_.alpha) * h;                              // (T5.17)
         const double steady = (1.0 / 12 - o_.alpha / 2 - o_.alpha * o_.alpha) * h * h * h;  // (T5.5)
         double sum = 0;
         for (int k = 0; k < s_.nx; ++k) {

@@ -465,7 +465,7 @@ class Hht:
 
     def theta_alpha(self, Xdot: Vector, h: float) -> float:
         """(e^d/eps)^2 of the alpha recursion: eq. 34 with T5.5, which needs three points."""
-        if len(self.history) < 2:  # T5.12: w_0 = Xdot_0
+        if len(self.history) < 2:  # T5.17: w_0 = Xdot_0
             begin = -self.alpha * (1 / 2 + self.alpha) * h * (Xdot - self.Xdot)
             return self.norm_X(begin) ** 2 / (len(Xdot) * self.tolerance**2)
         (t, newest), (before, older) = ((p.t, self.parts(p.unknowns).Xdot) for p in self.history[:2])
