@@ -19,7 +19,7 @@ import numpy as np
 
 from mbdfmu.coordinates import QUATERNION, ROTATIONS
 from mbdfmu.description import GROUND, Description
-from mbdfmu.expressions import Curve, Graph, Node, compile_tape
+from mbdfmu.expressions import Curve, Graph, Node, compile_tape, switching_times
 from mbdfmu.expressions.graph import without_collection
 from mbdfmu.expressions.opcodes import ADD, DIV, LOAD, MUL, NEG, SELECT, SUB
 from mbdfmu.frames import Kernel, Row
@@ -201,7 +201,6 @@ class _Lowering:
         names = [(f"restitution of impact '{i.name}'", f"rest speed of impact '{i.name}'") for i in self.m.impacts]
         pairs = zip(self.m.impacts, names, strict=True)
         self.impact_at = [block([i.restitution, i.rest_speed], *texts) for i, texts in pairs]
-        self.breaks = (0, 0)
 
     # ---- rows
 
@@ -316,6 +315,7 @@ class _Lowering:
         sections: dict[str, bytes] = {}
         for name, nodes in programs.items():
             sections |= self._program(name, self._hoisted(nodes))
+        sections["breaks"] = _ints(self._breaks([*programs["resid"], *programs["rates"]]))
         sections |= self._program("param", self.constants.nodes)
         sections |= self._curves()
         sections["rrows"] = _ints(values)
@@ -325,6 +325,11 @@ class _Lowering:
         sections["entries"] = _ints(n for e in entries for n in e[:3])
         sections["address"] = _ints(self._addresses())
         return sections
+
+    def _breaks(self, nodes: Sequence[Node]) -> tuple[int, int]:
+        """Place and number of the times at which the equations of motion may jump."""
+        times = switching_times(nodes, self.graph.symbol("t", "time"), _P)
+        return self.constants.block(times, "a time at which an expression switches"), len(times)
 
     def _rates(self, value: Node, level: int) -> tuple[Node, Node]:
         """What a row makes of velocities, G v + .., and gamma with G a = gamma."""
@@ -470,7 +475,6 @@ class _Lowering:
             "evnames": _text("".join(f"{one.name}\n" for one in self._indicators)),
             "evtable": _ints(n for row in table for n in row),
             "actions": _ints(n for action in actions for n in action),
-            "breaks": _ints(self.breaks),
         }
 
     def _signal_table(self) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Symbolic expressions: graph, exact derivatives, the language users write, tapes; must not know bodies or joints."""
 
+from mbdfmu.expressions.breaks import switching_times
 from mbdfmu.expressions.catalogue import FUNCTIONS, Function
 from mbdfmu.expressions.conditions import indicator, is_condition
 from mbdfmu.expressions.curves import Curve
@@ -114,6 +115,7 @@ __all__ = [
     "sqrt",
     "square",
     "step",
+    "switching_times",
     "tables",
     "take_apart",
     "tan",

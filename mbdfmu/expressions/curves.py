@@ -66,6 +66,20 @@ class Curve:
         rows = [[y[0], outside * first, 0, 0], *np.transpose(inner), [y[-1], outside * last, 0, 0]]
         return np.array(rows, dtype=float)
 
+    def corners(self, order: int = 0) -> list[float]:
+        """The knots where a derivative, or its slope, is different on both sides."""
+        found = []
+        for k, knot in enumerate(self.knots):
+            before, after = self.pieces[k], self.pieces[k + 1]
+            width = knot - self.knots[max(k - 1, 0)]
+            if any(_differ(self._end(before, width, n), self._end(after, 0.0, n)) for n in (order, order + 1)):
+                found.append(float(knot))
+        return found
+
+    def _end(self, piece: Array, s: float, order: int) -> float:
+        cubic = np.polynomial.Polynomial(piece)
+        return float(cubic.deriv(order)(s) if order else cubic(s))
+
     def value(self, x: Any, order: int = 0) -> Any:
         """The derivative of that order at a number or array, real or complex; at a knot that of the piece after it."""
         number = np.searchsorted(self.knots, np.real(x), side="right")
@@ -76,6 +90,10 @@ class Curve:
         if order == 1:
             return (3 * c3 * s + 2 * c2) * s + c1
         return 6 * c3 * s + 2 * c2 if order == 2 else 6 * c3 + 0 * s
+
+
+def _differ(a: float, b: float) -> bool:
+    return abs(a - b) > _FLAT * max(abs(a), abs(b))
 
 
 def _hermite(x: Array, y: Array, slopes: Array) -> list[Array]:
