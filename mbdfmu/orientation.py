@@ -7,12 +7,13 @@ the turn is given in. Products compose: R(p q) = R(p) R(q).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from mbdfmu.coordinates import Matrix, Vector
 from mbdfmu.description import SEQUENCES, Orientation
 from mbdfmu.expressions import Graph, Node, atan2, cos, less, select, sin, sqrt
-from mbdfmu.vectors import cross, transposed, turned, unit
+from mbdfmu.vectors import cross, dot, plus, scaled, transposed, turned, unit
 
 Quaternion = tuple[Node, Node, Node, Node]
 Resolve = Callable[[Any], Node]  # a number or expression of the description -> its node
@@ -125,3 +126,50 @@ def composed(a: Matrix, b: Matrix) -> Matrix:
     """A B: first the turn B, then A, both seen from outside."""
     columns = transposed(b)
     return transposed((turned(a, columns[0]), turned(a, columns[1]), turned(a, columns[2])))
+
+
+# ---------------------------------------------------------------- rotation vectors
+
+_NEARLY_STILL = 0.01  # sin^2 of half the angle, below which series replace quotients that become 0/0
+_TERMS = 9  # of that series: the tenth is below 1e-18
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rotation:
+    """A turn by less than half a turn as a vector along its axis, as long as its angle (rad)."""
+
+    vector: Vector
+    bend: Node  # g of (T4.12)
+
+    def conjugate(self, moment: Vector) -> Vector:
+        """The torque that works on angular velocities as `moment` does on the rates of the vector (T4.12)."""
+        across = cross(self.vector, moment)
+        return plus(moment, plus(scaled(0.5, across), scaled(self.bend, cross(self.vector, across))))
+
+
+def rotation_vector(r: Matrix) -> Rotation:
+    """The rotation vector of a matrix, smooth at no turn (T4.11)."""
+    (_, b, c), (d, _, f), (g, h, _) = r
+    trace = r[0][0] + r[1][1] + r[2][2]
+    sines = 0.5 * (h - f), 0.5 * (c - g), 0.5 * (d - b)  # sin(angle) axis
+    half = 0.25 * (3.0 - trace)  # sin^2(angle/2)
+    sine = sqrt(dot(sines, sines))
+    series = half.graph.const(_COEFFICIENTS[-1])
+    for coefficient in _COEFFICIENTS[-2::-1]:
+        series = series * half + coefficient
+    growth = select(less(half, _NEARLY_STILL), series, (atan2(sine, 0.5 * (trace - 1.0)) / sine - 1.0) / half)
+    ratio = 1.0 + half * growth  # angle/sin(angle)
+    rest = 1.0 - half
+    return Rotation(vector=scaled(ratio, sines), bend=(1.0 - rest * growth) / (4.0 * rest * ratio * ratio))
+
+
+def _series() -> list[float]:
+    """Of (angle/sin(angle) - 1)/s by powers of s = sin^2(angle/2): 2/3, 2/3 4/5, 2/3 4/5 6/7, ..."""
+    found = [2 / 3]
+    while len(found) < _TERMS:
+        n = len(found) + 1
+        found.append(found[-1] * 2 * n / (2 * n + 1))
+    return found
+
+
+_COEFFICIENTS = tuple(_series())

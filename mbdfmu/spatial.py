@@ -63,6 +63,12 @@ class SpatialFrame:
         return turned(self.A, turned(transposed(self.pose.R), vector))
 
     @property
+    def axes(self) -> Matrix:
+        """The axes x, y, z in ground axes."""
+        x, y, z = (turned(self.pose.R, axis) for axis in self.A)
+        return x, y, z
+
+    @property
     def omega(self) -> Vector:
         """Angular velocity in ground axes (rad/s)."""
         return turned(self.pose.R, self.pose.omega)
@@ -204,6 +210,13 @@ def relative_velocity(i: SpatialFrame, j: SpatialFrame, resolve: Resolve) -> Vec
 def relative_spin(i: SpatialFrame, j: SpatialFrame, resolve: Resolve) -> Vector:
     """Angular velocity of j in frame i, in ground axes."""
     return minus(spin(j, resolve), spin(i, resolve))
+
+
+def relative_rotation(i: SpatialFrame, j: SpatialFrame) -> Matrix:
+    """Takes vectors from the axes of j to those of i."""
+    first, second = i.axes, j.axes
+    a, b, c = (tuple(dot(mine, other) for other in second) for mine in first)
+    return a, b, c  # type: ignore[return-value]
 
 
 def velocity(frame: SpatialFrame, resolve: Rates) -> Vector:

@@ -90,8 +90,9 @@ def element(case: Case, ends: tuple[str, str], conservative: bool = False) -> di
     member, rng = Force.named(case.kind), np.random.default_rng(case.number)
     pairs = zip(markers(member), ends, strict=False)
     given = {end: random_marker(rng, body, case.dimensions) for end, body in pairs}
-    lossless = (case.example.conservative or {}) if conservative else {}
-    return {"type": case.kind, **given, **(case.example.of(case.dimensions) or {}), **lossless}
+    own = case.example.of(case.dimensions) or {}
+    left_out = (case.example.conservative or ()) if conservative else ()
+    return {"type": case.kind, **given, **{key: value for key, value in own.items() if key not in left_out}}
 
 
 def described(case: Case, force: dict[str, Any] | None) -> Description:

@@ -306,8 +306,8 @@ class Typed(Registered, Part):
     """
 
     # What a mirror makes of the signals, by dimensions of the model: "even" ones keep their value, "odd" ones change
-    # the sign, "x", "y", "z" change it where the mirror reflects that axis. Signals that are not listed are refused in
-    # mirrored sub-models.
+    # the sign, "x", "y", "z" change it where the mirror reflects that axis, "-x", "-y", "-z" where it does not. Signals
+    # that are not listed are refused in mirrored sub-models.
     parity: ClassVar[Mapping[int, Mapping[str, str]]] = {}
 
     def __init__(self, /, **data: Any) -> None:

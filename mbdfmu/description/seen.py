@@ -151,8 +151,10 @@ class Seen:
         parity = "even" if base in _EVEN else element.parity.get(self.dimensions, {}).get(base)
         if parity is None:
             self._refuse(f"{owner}.{suffix}", "have no known sign in a mirrored sub-model; leave them out")
-        if parity in _POINT:
-            return self.placement.signs[_POINT.index(parity)]
+        axis = parity.removeprefix("-")  # "-x": of a rotation about x
+        if axis in _POINT:
+            sign = self.placement.signs[_POINT.index(axis)]
+            return sign if axis == parity else -sign
         return -1.0 if parity == "odd" else 1.0
 
     # ---- bodies and markers

@@ -1,6 +1,7 @@
 """One file per force element; a force enters its family by being imported here."""
 
 from mbdfmu.forces.base import Ends, ForceBetween, ForceElement, ScalarForce
+from mbdfmu.forces.bushing import Bushing
 from mbdfmu.forces.friction import Friction
 from mbdfmu.forces.general import General
 from mbdfmu.forces.joint_friction import JointFriction
@@ -13,6 +14,7 @@ from mbdfmu.forces.translational import Translational
 from mbdfmu.forces.vector import VectorForce
 
 __all__ = [
+    "Bushing",
     "Ends",
     "ForceBetween",
     "ForceElement",

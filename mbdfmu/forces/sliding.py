@@ -93,4 +93,3 @@ def length(components: tuple[Node, ...]) -> Node:
     """The length of a vector; where it is zero its derivative counts as zero."""
     square = squared(components)
     return select(less(0.0, square), sqrt(square), 0.0)
-

@@ -21,7 +21,7 @@ class Example:
     plane: Fields | None = field(default_factory=dict)  # None: no such element
     space: Fields | None = field(default_factory=dict)
     passive: bool = False  # never gives more energy than it has stored
-    conservative: Fields | None = None  # added to the fields they leave nothing but a spring
+    conservative: tuple[str, ...] | None = None  # fields without which nothing but a spring remains
     sections: Fields = field(default_factory=dict)  # of the model: tables, parameters, ..
     positions: tuple[tuple[float, ...], tuple[float, ...]] | None = None  # of the bodies; None: anywhere within 1 m
     spread: float = 1.0  # of positions (m), where these are given, and of all angles (rad)
@@ -56,16 +56,16 @@ _SIDE_BY_SIDE: dict[str, Any] = {  # the second body below the plane of the firs
 
 EXAMPLES: dict[str, tuple[Example, ...]] = {
     "translational": (
-        Example(fields={**_SPRING, "free_length": 0.4}, passive=True, conservative={"damping": 0.0}),
+        Example(fields={**_SPRING, "free_length": 0.4}, passive=True, conservative=("damping",)),
         Example(fields={**_SPRING, "force": "0.2 + f.length^3"}, **_ALONG),
-        Example(fields=_SPRING, passive=True, conservative={"damping": 0.0}, **_ALONG),
+        Example(fields=_SPRING, passive=True, conservative=("damping",), **_ALONG),
     ),
     "rotational": (
         Example(
             fields={**_SPRING, "free_angle": 0.2},
             space={"axis": [0.1, 0.2, 0.9]},
             passive=True,
-            conservative={"damping": 0.0},
+            conservative=("damping",),
         ),
         Example(fields={"torque": "0.3*f.angle_rate - sin(time)"}),
     ),
@@ -92,6 +92,26 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "single": (
         Example(fields={"force": "0.2 + sin(time)"}),
         Example(fields={"force": 0.7, "frame": {"body": "two"}}, **_ALONG),
+    ),
+    "bushing": (
+        Example(
+            plane={
+                **{"stiffness": [3.0, 2.0], "damping": [0.3, 0.2], "free_displacement": [0.1, -0.2]},
+                **{"torsional_stiffness": 1.5, "torsional_damping": 0.4, "free_rotation": 0.3},
+            },
+            space={
+                **{"stiffness": [3.0, 2.0, 4.0], "damping": [0.3, 0.2, 0.1], "free_displacement": [0.1, -0.2, 0.3]},
+                **{"torsional_stiffness": [1.5, 1.0, 2.0], "torsional_damping": [0.4, 0.3, 0.2]},
+                **{"free_rotation": [0.3, 0.1, -0.2]},
+            },
+            passive=True,
+            conservative=("damping", "torsional_damping"),
+        ),
+        Example(
+            fields={"stiffness": ["1 + f.displacement_x^2", 2.0, 1.0]},
+            plane={"stiffness": ["1 + f.displacement_x^2", 2.0], "force": ["time", 1.0], "torque": "f.angle"},
+            space={"force": ["time", 1.0, 0.3], "torque": [1.0, "0.3*f.force.x", 1.0]},
+        ),
     ),
     "friction": (
         Example(fields={"coefficient": 0.3, "normal_force": "2 + sin(time)", **_DRY}, passive=True, **_ALONG),
