@@ -28,14 +28,20 @@ class Coordinates:
         self.names: list[str] = []
         self._order: dict[str, int] = {}
         self._moves: dict[Node, dict[str, Node]] = {}  # of every symbol: its derivative by each coordinate
+        self._moved: dict[str, dict[Node, Node]] = {}  # the same by coordinates
         self._rates: dict[Node, Node] = {}  # of these symbols, as far as they have been asked for
 
     def add_scalar(self, name: str) -> Node:
         """A coordinate that is a symbol of its own."""
         self._append(name)
         symbol = self.graph.symbol("q", name)
-        self._moves[symbol] = {name: self.graph.one}
+        self._move(symbol, {name: self.graph.one})
         return symbol
+
+    def _move(self, symbol: Node, by: dict[str, Node]) -> None:
+        self._moves[symbol] = by
+        for name, slope in by.items():
+            self._moved.setdefault(name, {})[symbol] = slope
 
     def add_orientation(self, body: str) -> tuple[tuple[Node, Node, Node, Node], Matrix]:
         """The quaternion and rotation matrix (body axes to ground axes) of a spatial body."""
@@ -45,14 +51,12 @@ class Coordinates:
         e0, e1, e2, e3 = e = tuple(symbol("q", f"{body}.{k}") for k in QUATERNION)
         half = ((-e1, e0, e3, -e2), (-e2, -e3, e0, e1), (-e3, e2, -e1, e0))  # 2 de/dtheta_k
         for m, component in enumerate(e):
-            self._moves[component] = {f"{body}.{t}": 0.5 * half[k][m] for k, t in enumerate(ROTATIONS)}
+            self._move(component, {f"{body}.{t}": 0.5 * half[k][m] for k, t in enumerate(ROTATIONS)})
         rows = [[symbol("r", f"{body}.r{i}{j}") for j in range(3)] for i in range(3)]
         for row in rows:
             for m in range(3):  # row . (e_k x e_m)
-                self._moves[row[m]] = {
-                    f"{body}.{ROTATIONS[(m + 1) % 3]}": -row[(m + 2) % 3],
-                    f"{body}.{ROTATIONS[(m + 2) % 3]}": row[(m + 1) % 3],
-                }
+                ahead, behind = ROTATIONS[(m + 1) % 3], ROTATIONS[(m + 2) % 3]
+                self._move(row[m], {f"{body}.{ahead}": -row[(m + 2) % 3], f"{body}.{behind}": row[(m + 1) % 3]})
         a, b, c = (tuple(row) for row in rows)
         return (e0, e1, e2, e3), (a, b, c)  # type: ignore[return-value]
 
@@ -67,8 +71,7 @@ class Coordinates:
 
     def diff(self, node: Node, coordinate: str) -> Node:
         """The derivative of a node by a coordinate."""
-        moving = {s: moves[coordinate] for s in node.support if coordinate in (moves := self._moves.get(s, {}))}
-        return self.graph.rate(node, moving)
+        return self.graph.along(node, self._moved[coordinate], coordinate)
 
     def rate(self, node: Node, *, accelerations: bool = True) -> Node:
         """The time derivative of a node; `accelerations=False` leaves out what index 1 solves for: those and dX/dt."""

@@ -95,7 +95,7 @@ class Graph:
     def __init__(self) -> None:
         self._nodes: dict[tuple[Any, ...], Node] = {}
         self._supports: dict[frozenset[Node], frozenset[Node]] = {}
-        self._derivatives: dict[Node, dict[Node, Node]] = {}
+        self._derivatives: dict[Any, dict[Node, Node]] = {}  # by symbols, and by keys of directions
         self.zero: Node = self.const(0.0)
         self.one: Node = self.const(1.0)
 
@@ -185,6 +185,14 @@ class Graph:
         memo = self._derivatives.setdefault(symbol, {symbol: self.one})
         zero = self.zero
         for y in postorder((node,), lambda n: symbol in n.support and n not in memo):
+            memo[y] = _TANGENT[y.op](y, *[memo.get(a, zero) for a in y.args])  # type: ignore[misc]
+        return memo.get(node, zero)
+
+    def along(self, node: Node, seeds: Mapping[Node, Node], key: Any) -> Node:
+        """The derivative of `node` where several symbols move at once, each as its seed; remembered under the key."""
+        memo = self._derivatives.setdefault(key, dict(seeds))
+        zero, moving = self.zero, frozenset(seeds)
+        for y in postorder((node,), lambda n: n not in memo and not moving.isdisjoint(n.support)):
             memo[y] = _TANGENT[y.op](y, *[memo.get(a, zero) for a in y.args])  # type: ignore[misc]
         return memo.get(node, zero)
 
