@@ -175,6 +175,8 @@ bool Driver::gather(bool first) {
 void Driver::happen() {
     const Switches& w = instance_.system.switches;
     State& s = instance_.state;
+    instance_.report();  // what is let go has the velocities that the rows allowed
+    s.v = instance_.v;
     std::vector<int> hits, partings;
     for (int k : now_) {
         const auto& one = w.indicators[k];
@@ -190,7 +192,9 @@ void Driver::happen() {
     for (int k : hits)
         if (instance_.is_active(w.indicators[k].row)) note(w.indicators[k].name + ".rest");
     instance_.choose_rows();
-    restart();
+    const double violation = instance_.worst_velocity_violation;
+    restart();  // the speed at which rows that have been switched on were closing is no violation
+    instance_.worst_velocity_violation = violation;
     see();
     for (std::size_t k = 0; k < indicators_.size(); ++k)
         if (w.indicators[k].kind == Switches::EVENT && indicators_[k] < -rearmed * s.sizes[k]) s.sides[k] = 0;

@@ -121,8 +121,7 @@ std::vector<Instance::Contact> Instance::contacts(const std::vector<int>& hittin
     std::vector<Contact> found;
     for (const auto& one : system.switches.indicators)
         if (one.kind == Switches::IMPACT && is_active(one.row)) found.push_back({one.row, false, true, 0, 0});
-    report();
-    state.v = v;
+    v = state.v;
     system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
     for (int k : hitting) {
         const auto& one = system.switches.indicators[k];

@@ -502,6 +502,17 @@ def test_different_restitutions_at_once_gain_nothing(counts: Any) -> None:
         assert np.diff(energy(result)).max() < 1e-9 and result.events
 
 
+def test_the_trebuchet_throws() -> None:
+    """The stone lies in its trough, is lifted, let go at 45 degrees, and the brake stops the beam."""
+    result = mbd.models.load("trebuchet").simulate(tolerance=1e-7)
+    assert names(result) == ["trough", "trough.rest", "trough.release", "release", "brake"]
+    loose = next(t for t, name in result.events if name == "release")
+    at = int(np.searchsorted(result.time, loose))
+    assert result["stone.vy"][at] == pytest.approx(result["stone.vx"][at], abs=G * 0.01)
+    assert result["axle.angle"][-1] == pytest.approx(math.radians(60), abs=1e-6)
+    assert result.statistics["worst_velocity_violation"] < 1e-2
+
+
 # ---------------------------------------------------------------- energy and order with restarts
 
 

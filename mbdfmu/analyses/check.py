@@ -53,7 +53,7 @@ class Check:
     inertia: tuple[float, ...]  # kg.m2, about that centre: one number, or xx yy zz xy xz yz
     length: float  # m, the scale by which violations are measured
     coordinates: int
-    constraints: int  # rows
+    constraints: int  # rows that hold at the start
     rank: int  # of G at the start
     redundant: tuple[Redundancy, ...]  # rows beyond the rank, and what they repeat
     openings: tuple[Opening, ...]
@@ -93,8 +93,8 @@ def check(compiled: CompiledModel) -> Check:
         inertia=tuple(map(float, inertia)),
         length=length,
         coordinates=compiled.nv,
-        constraints=compiled.nc,
-        rank=compiled.nc - len(redundant),
+        constraints=len(_holding(model)),
+        rank=len(_holding(model)) - len(redundant),
         redundant=tuple(redundant),
         openings=openings,
         notes=tuple(_notes(model, q, start, length)),
@@ -115,6 +115,9 @@ def _notes(model: SymbolicModel, q: Vector, start: Vector | None, length: float)
         yield from unreal_inertias(model, _tensors(model))
     if model.initials and start is not None:
         yield assembled(model, q, start, CLOSED * max(length, 1.0))
+    off = [c.label for c in model.constraints if not c.active]
+    if off:
+        yield f"holds nothing at the start, until an event or impact wants it: {', '.join(off)}"
 
 
 def _tensors(model: SymbolicModel) -> Vector:
@@ -165,7 +168,8 @@ def _turned(inertia: Vector, e: Vector) -> Vector:
 
 def _repeated(compiled: CompiledModel, q: Vector, v: Vector, length: float) -> list[Redundancy]:
     """Rows that repeat others where the model cannot start: the solver looks at positions that fit only."""
-    rows = _gradient(compiled, q, v, length)
+    holding = _holding(compiled.lowered.model)
+    rows = _gradient(compiled, q, v, length)[holding]
     if not rows.size:
         return []
     from scipy.linalg import qr
@@ -177,8 +181,15 @@ def _repeated(compiled: CompiledModel, q: Vector, v: Vector, length: float) -> l
     found = []
     for row in sorted(int(row) for row in pivots[rank:]):
         coefficients = np.linalg.lstsq(rows[kept].T, rows[row], rcond=None)[0]
-        found.append((row, [(k, c) for k, c in zip(kept, coefficients, strict=True) if abs(c) > DEPENDENT]))
+        repeats = [(holding[k], c) for k, c in zip(kept, coefficients, strict=True) if abs(c) > DEPENDENT]
+        found.append((holding[row], repeats))
     return redundancies(found, compiled.constraint_labels)
+
+
+def _holding(model: SymbolicModel) -> list[int]:
+    """The constraint rows that are not off at the start."""
+    on = [c.active for c in model.constraints for primitive in c.primitives for _ in primitive.rows]
+    return [k for k, active in enumerate(on) if active]
 
 
 def _gradient(compiled: CompiledModel, q: Vector, v: Vector, length: float) -> NDArray[np.float64]:
@@ -201,6 +212,8 @@ def _openings(model: SymbolicModel, phi: Vector, speed: Vector, length: float, s
         units = [row.unit for primitive in constraint.primitives for row in primitive.rows]
         rows = slice(first, first + len(units))
         first += len(units)
+        if not constraint.active:
+            continue
         position = _worst(phi[rows], units, length, CLOSED)
         velocity = _worst(speed[rows], [differentiated(unit) for unit in units], length, CLOSED * scale)
         yield Opening(label=constraint.label, rows=len(units), position=position, velocity=velocity)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -11,13 +12,14 @@ if TYPE_CHECKING:
     from mbdfmu.results import Result
 
 SHOWN = 20  # final values
+NAMED = 6  # events
 # Key of the statistics and the word for it; other keys are for those who look into the file.
 WORK = {"iterations": "iteration", "jacobians": "Jacobian", "factorisations": "factorisation"}
 
 
 def summary(result: Result) -> str:
     """Points, work and the worst violation of the constraints, as parts of the model's length."""
-    lines = [f"{result.model or 'result'}: {_extent(result)}", *_work(result), *_accuracy(result)]
+    lines = [f"{result.model or 'result'}: {_extent(result)}", *_work(result), *_accuracy(result), *_events(result)]
     lines += [f"  {note}" for note in result.notes]
     return "\n".join(lines)
 
@@ -40,6 +42,17 @@ def _accuracy(result: Result) -> Iterator[str]:
     found += [f"velocity {velocity:.1e}/s (removed from what is reported)"] if velocity else []
     if found:
         yield f"  worst constraint violation, of the model's length: {', '.join(found)}"
+
+
+def _events(result: Result) -> Iterator[str]:
+    """How often each event occurred, and the first time."""
+    if not result.events:
+        return
+    first = {name: time for time, name in reversed(result.events)}
+    times = Counter(name for _, name in result.events)
+    found = [f"{name} at t = {number(first[name])} s" + (f" (of {n})" if n > 1 else "") for name, n in times.items()]
+    more = f", and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    yield f"  {counted(len(result.events), 'event')}: {', '.join(found[:NAMED])}{more}"
 
 
 def final_values(result: Result, names: Iterable[str]) -> str:
