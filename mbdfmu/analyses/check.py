@@ -93,8 +93,8 @@ def check(compiled: CompiledModel) -> Check:
         inertia=tuple(map(float, inertia)),
         length=length,
         coordinates=compiled.nv,
-        constraints=len(_holding(model)),
-        rank=len(_holding(model)) - len(redundant),
+        constraints=len(compiled.holding),
+        rank=len(compiled.holding) - len(redundant),
         redundant=tuple(redundant),
         openings=openings,
         notes=tuple(_notes(model, q, start, length)),
@@ -168,7 +168,7 @@ def _turned(inertia: Vector, e: Vector) -> Vector:
 
 def _repeated(compiled: CompiledModel, q: Vector, v: Vector, length: float) -> list[Redundancy]:
     """Rows that repeat others where the model cannot start: the solver looks at positions that fit only."""
-    holding = _holding(compiled.lowered.model)
+    holding = compiled.holding
     rows = _gradient(compiled, q, v, length)[holding]
     if not rows.size:
         return []
@@ -184,12 +184,6 @@ def _repeated(compiled: CompiledModel, q: Vector, v: Vector, length: float) -> l
         repeats = [(holding[k], c) for k, c in zip(kept, coefficients, strict=True) if abs(c) > DEPENDENT]
         found.append((holding[row], repeats))
     return redundancies(found, compiled.constraint_labels)
-
-
-def _holding(model: SymbolicModel) -> list[int]:
-    """The constraint rows that are not off at the start."""
-    on = [c.active for c in model.constraints for primitive in c.primitives for _ in primitive.rows]
-    return [k for k, active in enumerate(on) if active]
 
 
 def _gradient(compiled: CompiledModel, q: Vector, v: Vector, length: float) -> NDArray[np.float64]:

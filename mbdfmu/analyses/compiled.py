@@ -66,6 +66,13 @@ class CompiledModel:
         return self.labels[self.nv : self.nv + self.nc]
 
     @property
+    def holding(self) -> list[int]:
+        """The constraint rows that are not off at the start."""
+        constraints = self.lowered.model.constraints
+        on = [c.active for c in constraints for primitive in c.primitives for _ in primitive.rows]
+        return [k for k, active in enumerate(on) if active]
+
+    @property
     def redundancies(self) -> list[Redundancy]:
         """Constraint rows that repeat others, after `start`."""
         return redundancies(self._native.redundancies, self.constraint_labels)
