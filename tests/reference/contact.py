@@ -42,12 +42,13 @@ def newton_height(t: float, height: float, restitution: float, g: float = 9.81) 
 
 @dataclass(frozen=True)
 class Spring:
-    """F = k d + c d' while d > 0, also where that pulls: pieces of a parabola and of a damped oscillation."""
+    """F = k d + c d' while d > 0, or while that also pushes: pieces of a parabola and of a damped oscillation."""
 
     mass: float
     k: float
     c: float = 0.0
     g: float = 9.81
+    pulls: bool = True
 
     def pressed(self, t: float, speed: float) -> tuple[float, float]:
         """d and d' at time t after contact began with d' = speed."""
@@ -60,20 +61,29 @@ class Spring:
         rate = decay * ((w * B - half * A) * cos(w * t) - (w * A + half * B) * sin(w * t))
         return float(d), float(rate)
 
-    def duration(self, speed: float) -> float:
-        """Of the contact until d = 0 again."""
+    def leaving(self, speed: float) -> tuple[float, float]:
+        """How long d > 0 lasts, and d' at its end."""
         w = sqrt(self.k / self.mass - (self.c / (2 * self.mass)) ** 2)
         deepest = brentq(lambda t: self.pressed(t, speed)[1], 0.0, np.pi / w, xtol=1e-16)
-        return float(brentq(lambda t: self.pressed(t, speed)[0], deepest, deepest + np.pi / w, xtol=1e-16))
+
+        def left(t: float) -> float:
+            """What has become zero when the spring lets go."""
+            d, rate = self.pressed(t, speed)
+            return d if self.pulls else self.k * d + self.c * rate
+
+        end = float(brentq(left, deepest, deepest + np.pi / w, xtol=1e-16))
+        d, rate = self.pressed(end, speed)
+        flight = 0.0 if self.pulls else float(-rate - sqrt(rate**2 - 2 * self.g * d)) / self.g
+        return end + flight, rate + self.g * flight
 
     def contacts(self, height: float, count: int) -> list[tuple[float, float]]:
         """Times of first and last touch of a ball released at rest."""
         fall = float(sqrt(2 * height / self.g))
         t, speed, found = fall, self.g * fall, []
         for _ in range(count):
-            lasting = self.duration(speed)
+            lasting, rate = self.leaving(speed)
             found.append((t, t + lasting))
-            speed = -self.pressed(lasting, speed)[1]
+            speed = -rate
             t += lasting + 2 * speed / self.g
         return found
 
