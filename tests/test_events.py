@@ -615,3 +615,73 @@ def test_actions_without_effect_and_odd_conditions_are_named() -> None:
         "impacts.j.where: must be a condition such as b.x > 0, found a quantity; compare it",
     ):
         assert line in text, f"{line}\n---\n{text}"
+
+
+# ---------------------------------------------------------------- breaks
+
+
+def cart(force: str, **more: Any) -> mbd.Model:
+    return model(
+        bodies={"car": {"mass": 2, "inertia": 1, "position": [1, 0]}},
+        joints={"rail": {"type": "prismatic", "i": GROUND, "j": {"body": "car", "at": [-1, 0]}}},
+        forces={"push": {"type": "translational", "i": GROUND, "j": {"body": "car"}, "axis": [1, 0], "force": force}},
+        **more,
+    )
+
+
+@STEPPING
+@pytest.mark.parametrize("until", ["<", "<="])
+@pytest.mark.parametrize("step_output", [1.0, 0.25, 0.0137], ids=str)
+def test_a_force_that_ends_is_followed_exactly(until: str, step_output: float, settings: dict[str, Any]) -> None:
+    """Positions are parabolas, which the scheme follows exactly as long as no step contains the end of the force."""
+    result = cart(f"if(time {until} 0.5, 8, -2)").simulate(1.0, step_output, **settings)
+    assert result["car.x"][-1] == pytest.approx(1 + 4 / 2 * 0.25 + 2 * 0.5 - 1 / 2 * 0.25, abs=1e-12)
+    assert result["car.vx"][-1] == pytest.approx(1.5, abs=1e-12)
+    assert result.statistics["restarts"] == 1
+
+
+def test_the_start_takes_what_holds_from_then_on() -> None:
+    result = cart("if(time > 0, 8, 0)").simulate(1.0, 0.5, step=0.5)
+    assert result["car.x"][-1] == pytest.approx(3, abs=1e-12)
+
+
+def test_what_only_bends_is_no_new_start() -> None:
+    result = cart("20*min(time, 0.3)").simulate(1.0, 0.5, tolerance=1e-9)
+    assert result.statistics["restarts"] == 0
+    assert result["car.x"][-1] == pytest.approx(1 + 10 * (0.3**3 / 6 + 0.3**2 / 2 * 0.7 + 0.3 * 0.7**2 / 2), abs=1e-7)
+
+
+def test_breaks_move_with_parameters() -> None:
+    plant = cart("if(time < off, 8, 0)", parameters={"off": {"value": 0.5, "unit": "s", "tunable": True}})
+    assert plant.simulate(1.0, 1.0, parameters={"off": 0.25})["car.vx"][-1] == pytest.approx(1, abs=1e-12)
+    sim = plant.start()
+    sim.advance(0.4)
+    sim["off"] = 0.75
+    sim.advance(1.0)
+    assert sim["car.vx"] == pytest.approx(3, abs=1e-12)
+
+
+@STEPPING
+def test_a_state_saved_at_a_break_continues_bit_for_bit(settings: dict[str, Any]) -> None:
+    sim = cart("if(time < 0.5, 8, -2) - 30*(car.x - 1)").start(**settings)
+    for t in (0.25, 0.5, 0.75):
+        sim.advance(t)
+        saved = sim.save()
+        sim.advance(1.0)
+        end = sim.values().tolist()
+        sim.restore(saved)
+        sim.advance(1.0)
+        assert sim.values().tolist() == end
+        sim.restore(saved)
+
+
+def test_a_motion_with_corners_keeps_its_order() -> None:
+    """The speed of the driven coordinate jumps at 0.3 s: the mass beside it gets the momentum that belongs to it."""
+    motions = {"drive": {"of": "bearing.angle", "value": "max(0, 4*(time - 0.3))"}}
+    sim = shafts(motions=motions, forces={
+        "spring": {"type": "rotational", "i": {"body": "a"}, "j": {"body": "b"}, "stiffness": 3}
+    }).start(assemble=True, tolerance=1e-9)  # fmt: skip
+    sim.advance(1.3)
+    w = math.sqrt(3 / 0.3)
+    assert sim["a.omega"] == pytest.approx(4, abs=1e-9)
+    assert sim["b.omega"] == pytest.approx(4 * (1 - math.cos(w)), abs=1e-5)
