@@ -17,7 +17,7 @@ _HOME = {
     "Box": "description", "Cylinder": "description", "Rod": "description", "Sphere": "description",
     "Submodel": "description", "State": "description", "Variable": "description",
     "Event": "description", "Impact": "description",
-    "Result": "results", "compare": "regression",
+    "Equilibrium": "analyses", "Result": "results", "compare": "regression",
 }  # fmt: skip
 _MODULES = (
     "animation", "blocks", "cli", "expressions", "fmi", "fmu", "forces", "importers", "joints", "models", "regression",
@@ -28,6 +28,7 @@ _ALIASES = {"fmu": "fmi", "models": "content"}  # what users call it: the room t
 __all__ = ["__version__", *_HOME, *_MODULES]
 
 if TYPE_CHECKING:
+    from mbdfmu.analyses import Equilibrium as Equilibrium
     from mbdfmu.description import (
         Body as Body,
     )

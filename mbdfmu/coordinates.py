@@ -31,6 +31,11 @@ class Coordinates:
         self._moved: dict[str, dict[Node, Node]] = {}  # the same by coordinates
         self._rates: dict[Node, Node] = {}  # of these symbols, as far as they have been asked for
 
+    @property
+    def pace(self) -> Node:
+        """The rate of time: 1, or 0 where an analysis holds the time and with it all that time alone drives."""
+        return self.graph.symbol("t", "pace")
+
     def add_scalar(self, name: str) -> Node:
         """A coordinate that is a symbol of its own."""
         self._append(name)
@@ -85,7 +90,7 @@ class Coordinates:
                 self._rates[symbol] = self.graph.sum(d * self.graph.symbol("v", c) for c, d in moves)
             return self._rates[symbol]
         if space == "t":
-            return self.graph.one
+            return self.pace if name == "time" else None
         if space in _UNKNOWN:
             raise TypeError(f"{name!r} is an unknown of the equations, whose time derivative is not known")
         if space not in _NEXT or (space in ("v", "x") and not accelerations):

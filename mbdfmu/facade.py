@@ -13,7 +13,7 @@ import mbdfmu.blocks
 import mbdfmu.fmi
 import mbdfmu.forces
 import mbdfmu.joints
-from mbdfmu.analyses import CompiledModel, InputSchedule, Settings, Simulation
+from mbdfmu.analyses import METHODS, CompiledModel, Equilibrium, InputSchedule, Settings, Simulation
 from mbdfmu.analyses.simulate import output_times, recorded_names
 from mbdfmu.analyses.simulate import simulate as run
 from mbdfmu.description import (
@@ -49,6 +49,7 @@ _SECTION: dict[type[Element], str] = {
     State: "states", Variable: "variables", Block: "blocks",
     Event: "events", Impact: "impacts", Submodel: "submodels", Table: "tables",
 }  # fmt: skip
+Start = Mapping[str, float] | Equilibrium | str | None
 DEFAULT_POINTS = 500  # of output, where nothing is said
 
 
@@ -165,14 +166,58 @@ class Model:
         self,
         *,
         parameters: Mapping[str, float] | None = None,
-        start: Mapping[str, float] | None = None,
+        start: Start = None,
         assemble: bool | None = None,
         **settings: Any,
     ) -> Simulation:
         """A simulation to be stepped from Python; `settings`: scheme, options, tolerance, step, ..."""
-        return Simulation(
-            self._shared(), self._settings(settings), parameters=parameters, start=start, assemble=assemble
+        return self._started(parameters, start, assemble, {}, settings)
+
+    def _started(
+        self,
+        parameters: Mapping[str, float] | None,
+        start: Start,
+        assemble: bool | None,
+        inputs: Mapping[str, float],
+        settings: Mapping[str, Any],
+    ) -> Simulation:
+        settles = isinstance(start, str)
+        if settles and start != "equilibrium":
+            raise ModelError(f'start must be "equilibrium", an equilibrium or a mapping name -> value, found {start!r}')
+        given = None if isinstance(start, str) else start
+        simulation = Simulation(
+            self._shared(), self._settings(settings), parameters=parameters, start=given, assemble=assemble
         )
+        if settles:
+            for name, value in inputs.items():
+                simulation.set_input(name, value)
+            simulation.settle()
+        return simulation
+
+    def equilibrium(
+        self,
+        *,
+        method: str = "settle",
+        tolerance: float = 1e-10,
+        limit: int = 5000,
+        parameters: Mapping[str, float] | None = None,
+        start: Mapping[str, float] | Equilibrium | None = None,
+        inputs: Mapping[str, float] | None = None,
+        assemble: bool | None = None,
+    ) -> Equilibrium:
+        """Find positions and states at which the model stands still, from where it starts.
+
+        "settle" follows the forces without inertia and with time held, so that what time alone drives stands still; it
+        ends where a step moves nothing by more than `tolerance` (rad, or of the model's length, or of a state's size).
+        `start` says where it begins; start velocities are kept for the motion that starts from the equilibrium.
+        """
+        if method not in METHODS:
+            known = f"{did_you_mean(method, METHODS)}; known: {', '.join(METHODS)}"
+            raise ModelError(f"there is no method {method!r} to find an equilibrium{known}")
+        simulation = self._started(parameters, start, assemble, {}, {})
+        for name, value in (inputs or {}).items():
+            simulation.set_input(name, value)
+        return simulation.settle(tolerance, limit)
 
     def _settings(self, given: Mapping[str, Any]) -> Settings:
         known = [f.name for f in fields(Settings)]
@@ -193,7 +238,7 @@ class Model:
         inputs: Any = None,
         interpolation: str = "linear",
         parameters: Mapping[str, float] | None = None,
-        start: Mapping[str, float] | None = None,
+        start: Start = None,
         assemble: bool | None = None,
         progress: Callable[[float], None] | None = None,
         **settings: Any,
@@ -201,7 +246,8 @@ class Model:
         """Simulate from 0 to `t_end` and return the recorded signals.
 
         `inputs` is a CSV file, a mapping name -> (times, values) or a function t -> {name: value} (linear between
-        output times). `record` are patterns such as "crank.*". `settings`: scheme="hht", options={"alpha": -0.1},
+        output times). `start` are start values, an equilibrium, or "equilibrium": the model settles first (see
+        `equilibrium`). `record` are patterns such as "crank.*". `settings`: scheme="hht", options={"alpha": -0.1},
         tolerance=1e-6, step=None (error-controlled), first_step, largest_step, smallest_step; times in s.
         """
         experiment = self.description.experiment
@@ -212,9 +258,11 @@ class Model:
         if step_output is None:
             step_output = (experiment.step if experiment else None) or t_end / DEFAULT_POINTS
         times = output_times(t_end, step_output)
-        simulation = self.start(parameters=parameters, start=start, assemble=assemble, **settings)
+        schedule = self._schedule(inputs, interpolation)
+        first = {name: value for name, (value, _) in schedule.at(times[0], times[1]).items()}
+        simulation = self._started(parameters, start, assemble, first, settings)
         names = recorded_names(self.symbolic, record)
-        recording = run(simulation, times, names, self._schedule(inputs, interpolation), progress)
+        recording = run(simulation, times, names, schedule, progress)
         return self._result(recording, t_end, parameters or {})
 
     def export_fmu(self, path: str | os.PathLike[str], runtime: str | None = None, **settings: Any) -> Path:

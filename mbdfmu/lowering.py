@@ -405,7 +405,7 @@ class _Lowering:
     def _address(self, symbol: Node) -> tuple[int, int]:
         space, name = symbol.value
         if space == "t":
-            return SPACES["t"], 0
+            return SPACES["t"], int(name == "pace")
         if space == "c":
             return SPACES["c"], int(name)
         return SPACES[space], self.places[space][name]

@@ -11,6 +11,7 @@
 
 #include "driver.hpp"
 #include "schemes/table.hpp"
+#include "settling.hpp"
 #include "yardstick.hpp"
 
 namespace nb = nanobind;
@@ -146,6 +147,8 @@ NB_MODULE(_solver, m) {
             "xdot", [](const State& s) { return copy(s.xdot); }, owned)
         .def_prop_ro(
             "y", [](const State& s) { return copy(s.y); }, owned)
+        .def_prop_ro(
+            "turns", [](const State& s) { return copy(s.turns); }, owned)
         .def("__copy__", [](const State& s) { return State(s); });
 
     nb::class_<Simulation>(m, "Simulation")
@@ -179,6 +182,37 @@ NB_MODULE(_solver, m) {
             },
             "correct"_a = false, "q"_a = std::vector<std::pair<int, double>>{},
             "v"_a = std::vector<std::pair<int, double>>{}, "positions"_a = std::vector<double>{})
+        .def(
+            "settle",
+            [](Simulation& s, double tolerance, long limit) {
+                Settling settling(s.instance, {tolerance, limit});
+                bool arrived = false;
+                {
+                    nb::gil_scoped_release release;
+                    arrived = settling.run(interrupted, nullptr);
+                }
+                if (PyErr_Occurred()) throw nb::python_error();
+                return nb::make_tuple(arrived, settling.steps, settling.iterations);
+            },
+            "tolerance"_a, "limit"_a)
+        .def("place",
+             [](Simulation& s, const std::vector<double>& q, const std::vector<double>& x,
+                const std::vector<double>& turns) {
+                 const System& system = *s.system_;
+                 const auto count = [](const std::vector<double>& given) { return static_cast<int>(given.size()); };
+                 if (count(q) != system.nq() || count(x) != system.nx || count(turns) != system.turns)
+                     throw ModelError("the positions have the wrong length");
+                 s.instance.place(q, x, turns);
+             })
+        .def(
+            "set_in_motion",
+            [](Simulation& s, const std::vector<std::pair<int, double>>& v) {
+                nb::gil_scoped_release release;
+                s.instance.set_in_motion({true, {}, v, {}});
+                s.driver.start();
+                s.instance.report();
+            },
+            "v"_a)
         .def("set_input", [](Simulation& s, int k, double value, double slope) { s.driver.set_input(k, value, slope); })
         .def(
             "advance",
@@ -218,6 +252,7 @@ NB_MODULE(_solver, m) {
                          return found;
                      })
         .def_prop_ro("events", [](const Simulation& s) { return s.driver.occurrences(); })
+        .def_prop_ro("system", [](const Simulation& s) { return s.system_; })
         .def_prop_ro("length", [](const Simulation& s) { return s.instance.length(); })
         .def_prop_ro("statistics", &statistics)
         .def_prop_ro(
@@ -226,6 +261,9 @@ NB_MODULE(_solver, m) {
             "a", [](const Simulation& s) { return copy(s.instance.a); }, owned, "reported accelerations, index 1")
         .def_prop_ro(
             "lam", [](const Simulation& s) { return copy(s.instance.lambda); }, owned, "reported multipliers, index 1")
+        .def_prop_ro(
+            "y", [](const Simulation& s) { return copy(s.instance.y); }, owned,
+            "reported variables and forces, index 1")
         // ---- evaluation at any point, for schemes and analyses written in Python
         .def("residual",
              [](Simulation& s, double t, Input q, Input v, Input a, Input lam, Input x, Input xdot, Input y) {

@@ -42,10 +42,10 @@ const double* Instance::inputs_at(double t) {
 
 Point Instance::point(double t, const double* q, const double* vel, const double* acc, const double* lam,
                       const double* x, const double* xd, const double* algebraic) {
-    time_ = t;
+    time_[0] = t;
     Point p;
-    p.at = {&time_, inputs_at(t),     state.udot.data(), state.parameters.data(), q,         vel,    acc, lam, x,
-            xd,     constants.data(), nullptr,           state.turns.data(),      algebraic, nullptr};
+    p.at = {time_, inputs_at(t),     state.udot.data(), state.parameters.data(), q,         vel,    acc, lam, x,
+            xd,    constants.data(), nullptr,           state.turns.data(),      algebraic, nullptr};
     if (system.switches.any()) p.hold = state.hold.data();
     return p;
 }
@@ -149,6 +149,13 @@ void Instance::place_at_start() {
 void Instance::restart() {
     report();
     state.v = v, state.a = a, state.lambda = independent_, state.xdot = xdot, state.y = y;
+}
+
+void Instance::stand_still() {
+    time_[1] = 0;
+    state.v.assign(system.nv, 0.0);
+    state.udot.assign(system.nu, 0.0);
+    report();
 }
 
 // The matrix [M G^T; G 0] at the state's positions, and the residual for the present v, a, lambda, xdot.

@@ -78,8 +78,11 @@ public:
     void update();                                // what follows from the parameters; throws ModelError
     void place_at_start();                        // positions, velocities, inputs as given, not yet consistent
     void start(const StartOptions& options);
-    void restart();                             // after a discontinuity: consistent v, a, lambda at t+
-    std::vector<std::string> given_up() const;  // start values that are guesses and were not admitted
+    void restart();      // after a discontinuity: consistent v, a, lambda at t+
+    void stand_still();  // v = 0 and time held (what it drives stands), reported
+    void place(const std::vector<double>& q, const std::vector<double>& x, const std::vector<double>& turns);
+    void set_in_motion(const StartOptions& options);  // velocities of the start at the state's positions; time runs
+    std::vector<std::string> given_up() const;        // start values that are guesses and were not admitted
     // Leaves out the constraint rows that repeat others at the state; true where the choice changed.
     bool choose_rows();
     bool choose_rows_ahead(double h);  // as they will be at the end of a step: the state may be singular
@@ -131,7 +134,7 @@ private:
     std::vector<int> masked_, masked_singles_, masked_pairs_;  // what belongs to the rows left out
     std::vector<Entry> dropped_gradients_;
     std::vector<double> indicators_;
-    double time_ = 0;
+    double time_[2] = {0, 1};  // the time and its own rate: 0 where it is held
     struct Contact;
 
     std::vector<double> independent_;  // lambda with 0 in the rows left out: the scheme goes on with that
@@ -185,6 +188,7 @@ private:
     void correct_positions(const StartOptions& options);
     bool close_what_does_not_repeat(const Demands& open, const std::vector<char>& held);
     void correct_velocities(const StartOptions& options);
+    void start_rates(const StartOptions& options);
     void check_sides();
     void check_rates_left_out();
     [[noreturn]] void refuse_kept(const StartOptions::Values& kept) const;

@@ -100,6 +100,7 @@ struct Instance::Demands {
 void Instance::start(const StartOptions& options) {
     update();
     place_at_start();
+    time_[1] = 1;
     wanted_.assign(system.conditions.size(), 1);
     if (!options.positions.empty()) state.q = options.positions;
     for (const auto& [k, value] : options.q) state.q[k] = value;
@@ -108,6 +109,30 @@ void Instance::start(const StartOptions& options) {
     correct_positions(options);
     follow_turns();
     check_sides();
+    start_rates(options);
+}
+
+void Instance::place(const std::vector<double>& q, const std::vector<double>& x, const std::vector<double>& turns) {
+    state.q = q, state.x = x, state.turns = turns;
+    follow_turns();
+}
+
+void Instance::set_in_motion(const StartOptions& options) {
+    const Violation open = position_violation();
+    if (!(open.scaled <= consistent))
+        throw ModelError("the positions do not fit the joints: " + label(system.nv + open.row) + " is off by " +
+                         number(open.value) + "; they belong to other parameters, find them anew");
+    time_[1] = 1;
+    state.restart_pending = false;
+    const double* given = constants.data() + system.start_at + system.nq();
+    state.v.assign(given, given + system.nv);
+    for (const auto& [k, value] : options.v) state.v[k] = value;
+    v = state.v;
+    start_rates(options);
+}
+
+// Rows, velocities and accelerations, once the positions are what they are.
+void Instance::start_rates(const StartOptions& options) {
     choose_rows();
     correct_velocities(options);
     v = state.v;

@@ -97,7 +97,7 @@ void System::read_elements(const Blob& blob) {
 
 Spaces System::spaces() const {
     Spaces all{};
-    all[TIME] = 1, all[INPUT] = all[INPUT_RATE] = nu, all[PARAMETER] = np, all[CONSTANT] = n_constants;
+    all[TIME] = 2, all[INPUT] = all[INPUT_RATE] = nu, all[PARAMETER] = np, all[CONSTANT] = n_constants;
     all[Q] = nq(), all[V] = all[A] = nv, all[LAMBDA] = nc, all[X] = all[XDOT] = nx;
     all[ROTATION] = 9 * spatial_, all[TURN] = turns, all[ALGEBRAIC] = ny;
     return all;

@@ -164,7 +164,7 @@ def names_of(m: SymbolicModel, body: str) -> list[str]:
 def symbols(m: SymbolicModel, state: State, t: float = T) -> dict[Node, float]:
     """What every symbol stands for."""
     s = m.graph.symbol
-    values: dict[Node, Any] = {s("t", "time"): t, **{p.node: p.start for p in m.parameters}}
+    values: dict[Node, Any] = {s("t", "time"): t, s("t", "pace"): 1.0, **{p.node: p.start for p in m.parameters}}
     for name, body in state.items():
         coordinates = names_of(m, name)
         for q, r in zip(coordinates[:3], body.r, strict=True):

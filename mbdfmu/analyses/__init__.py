@@ -1,9 +1,10 @@
 """What can be asked of a compiled model; must not know files of results or FMUs."""
 
 from mbdfmu.analyses.compiled import CompiledModel
+from mbdfmu.analyses.equilibrium import METHODS, Equilibrium
 from mbdfmu.analyses.inputs import InputSchedule
 from mbdfmu.analyses.settings import Settings
 from mbdfmu.analyses.simulate import simulate
 from mbdfmu.analyses.stepping import Simulation
 
-__all__ = ["CompiledModel", "InputSchedule", "Settings", "Simulation", "simulate"]
+__all__ = ["METHODS", "CompiledModel", "Equilibrium", "InputSchedule", "Settings", "Simulation", "simulate"]

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.analyses.compiled import CompiledModel
+from mbdfmu.analyses.equilibrium import Equilibrium
 from mbdfmu.analyses.native import _solver, translated
 from mbdfmu.analyses.notes import shared_reactions
 from mbdfmu.analyses.redundancy import Redundancy, redundancies
 from mbdfmu.analyses.settings import Settings
+from mbdfmu.analyses.settling import settle
 from mbdfmu.coordinates import ROTATIONS
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.signals import Signal
@@ -26,7 +28,8 @@ class Simulation:
     """One run of a compiled model: `sim["torque"] = 3.0; sim.step(1e-3); sim["crank.omega"]`.
 
     Independent of every other; one thread at a time. `assemble` moves an inconsistent start onto the joints; it is
-    implied by `start` and `parameters`, whose given start values are kept.
+    implied by `start` and `parameters`, whose given start values are kept. From an equilibrium come positions and
+    states; the velocities are those of the model's start, made consistent.
     """
 
     follows_inputs = True  # signals show a new input before the next step
@@ -37,23 +40,31 @@ class Simulation:
         settings: Settings,
         *,
         parameters: Mapping[str, float] | None = None,
-        start: Mapping[str, float] | None = None,
+        start: Mapping[str, float] | Equilibrium | None = None,
         assemble: bool | None = None,
     ) -> None:
         self._lowered = compiled.lowered
         self._model = compiled.lowered.model
         self._index = {name: k for k, name in enumerate(self._lowered.signals)}
         self._values: NDArray[np.float64] | None = None  # of all signals, at the present time
-        parameters, start = parameters or {}, start or {}
-        for what, given in (("parameters", parameters), ("start", start)):
+        rest = start if isinstance(start, Equilibrium) else None
+        parameters = parameters or {}
+        starts = start.velocities if isinstance(start, Equilibrium) else start or {}
+        for what, given in (("parameters", parameters), ("start", starts)):
             if not isinstance(given, Mapping):
                 raise ModelError(f"{what} must be a mapping name -> value, found {type(given).__name__}")
         correct = bool(parameters or start) if assemble is None else assemble
         with translated(f"model '{self._model.description.name}': "):
             self._native = _solver.Simulation(compiled.system, *settings.native())
             self._constraint_labels = compiled.constraint_labels
-            kept = self._set_start(parameters, start)
+            kept = self._set_start(parameters, starts)
             self._native.start(correct, *kept)
+            self._velocities = kept[1]
+            if rest:
+                self._native.place(*rest.arrays(self._model))
+                self._native.set_in_motion(self._velocities)
+        self._given = {name: value for name, value in starts.items() if (self._kept(name) or "")[:1] == ("v",)}
+        self._rest_notes = rest.notes if rest else ()
 
     @property
     def time(self) -> float:
@@ -86,7 +97,7 @@ class Simulation:
         given_up = [
             f"{label} was a guess and is given up: the joints do not admit it" for label in self._native.given_up
         ]
-        return given_up + shared_reactions(self.redundancies, self._model)
+        return [*self._rest_notes, *given_up, *shared_reactions(self.redundancies, self._model)]
 
     def __getitem__(self, name: str) -> float:
         if name not in self._index:
@@ -139,6 +150,20 @@ class Simulation:
         with translated(f"model '{self._model.description.name}': "):
             if not self._native.advance(float(time)):
                 raise KeyboardInterrupt
+
+    def settle(self, tolerance: float = 1e-10, limit: int = 5000) -> Equilibrium:
+        """Come to rest before the motion begins; see `Model.equilibrium`. It then begins there.
+
+        The inputs are as they are now; the velocities of the start are put back and made consistent.
+        """
+        if self.time > 0:
+            raise ModelError(f"settling comes before the motion, found t = {self.time:g} s; start anew")
+        self._values = None
+        rest = settle(self._native, self._lowered, self._given, tolerance, limit)
+        with translated(f"model '{self._model.description.name}': "):
+            self._native.set_in_motion(self._velocities)
+        self._rest_notes = rest.notes
+        return rest
 
     def save(self) -> Any:
         """The state as a value; restoring it continues bit for bit."""

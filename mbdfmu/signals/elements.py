@@ -23,6 +23,7 @@ _WORK = "generalised force, towards a larger value"
 # How often a motion differentiates what it drives, and what its value may depend on.
 _DRIVES = {"position": (0, TIME), "velocity": (1, SPEED), "acceleration": (2, ACCELERATION)}
 _SOLVED = frozenset({"a", "lam", "xd", "y"})  # the spaces of what the equations are solved for
+_GIVEN = frozenset("ptu")  # rates that depend on these alone are prescribed, and stand still with the time
 _OF_CURE = '; "of" names the coordinate, "level" says how often it is differentiated'
 _CURE = '; "level": "velocity" allows positions, inputs and states too'
 
@@ -303,6 +304,8 @@ class Elements:
         if not u and names.unresolved == known:
             self.draft.problems.append(f'{path}: the unit of {m.of!r} is not known; give "unit": "m" or "rad"')
         wanted = names.value(f"{path}.value", m.value, allowed, "" if times else _CURE)
+        if times and all(s.value[0] in _GIVEN for s in wanted.support):
+            wanted = self.draft.motion.pace * wanted
         row = Row(direction="drive", value=driven - wanted, unit=kind(u), reaction="force", text=_WORK, level=m.level)
         self.hold(name, f"motion '{name}'", (Primitive(rows=(row,)),), active=m.active)
 
