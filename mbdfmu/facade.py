@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from inspect import signature
+from numbers import Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -171,14 +172,14 @@ class Model:
         **settings: Any,
     ) -> Simulation:
         """A simulation to be stepped from Python; `settings`: scheme, options, tolerance, step, ..."""
-        return self._started(parameters, start, assemble, {}, settings)
+        return self._started(parameters, start, assemble, None, settings)
 
     def _started(
         self,
         parameters: Mapping[str, float] | None,
         start: Start,
         assemble: bool | None,
-        inputs: Mapping[str, float],
+        inputs: InputSchedule | None,
         settings: Mapping[str, Any],
     ) -> Simulation:
         settles = isinstance(start, str)
@@ -189,7 +190,7 @@ class Model:
             self._shared(), self._settings(settings), parameters=parameters, start=given, assemble=assemble
         )
         if settles:
-            for name, value in inputs.items():
+            for name, value in inputs.first().items() if inputs else ():
                 simulation.set_input(name, value)
             simulation.settle()
         return simulation
@@ -202,7 +203,8 @@ class Model:
         limit: int = 5000,
         parameters: Mapping[str, float] | None = None,
         start: Mapping[str, float] | Equilibrium | None = None,
-        inputs: Mapping[str, float] | None = None,
+        inputs: Any = None,
+        interpolation: str = "linear",
         assemble: bool | None = None,
     ) -> Equilibrium:
         """Find positions and states at which the model stands still, from where it starts.
@@ -210,12 +212,15 @@ class Model:
         "settle" follows the forces without inertia and with time held, so that what time alone drives stands still; it
         ends where a step moves nothing by more than `tolerance` (rad, or of the model's length, or of a state's size).
         `start` says where it begins; start velocities are kept for the motion that starts from the equilibrium.
+        `inputs` are numbers by name, or as in `simulate`, whose values at t = 0 count.
         """
         if method not in METHODS:
             known = f"{did_you_mean(method, METHODS)}; known: {', '.join(METHODS)}"
             raise ModelError(f"there is no method {method!r} to find an equilibrium{known}")
-        simulation = self._started(parameters, start, assemble, {}, {})
-        for name, value in (inputs or {}).items():
+        simulation = self._started(parameters, start, assemble, None, {})
+        if not (isinstance(inputs, Mapping) and all(isinstance(value, Real) for value in inputs.values())):
+            inputs = self._schedule(inputs, interpolation).first()
+        for name, value in inputs.items():
             simulation.set_input(name, value)
         return simulation.settle(tolerance, limit)
 
@@ -259,8 +264,7 @@ class Model:
             step_output = (experiment.step if experiment else None) or t_end / DEFAULT_POINTS
         times = output_times(t_end, step_output)
         schedule = self._schedule(inputs, interpolation)
-        first = {name: value for name, (value, _) in schedule.at(times[0], times[1]).items()}
-        simulation = self._started(parameters, start, assemble, first, settings)
+        simulation = self._started(parameters, start, assemble, schedule, settings)
         names = recorded_names(self.symbolic, record)
         recording = run(simulation, times, names, schedule, progress)
         return self._result(recording, t_end, parameters or {})

@@ -6,13 +6,16 @@ import json
 import math
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import mbdfmu as mbd
+from mbdfmu.cli import main
 from mbdfmu.forces import Rotational, Translational
 from mbdfmu.joints import PointOnLine, Prismatic, Revolute
 
@@ -264,3 +267,51 @@ def test_ctrl_c_ends_the_search() -> None:
         timer.start()
         while True:
             simulation.settle()
+
+
+# ---------------------------------------------------------------- from the command line
+
+
+def told(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(main, list(arguments))
+    return done.exit_code, done.output
+
+
+def test_the_command_line_settles_writes_and_starts_from_there(tmp_path: Path) -> None:
+    rest, table = str(tmp_path / "rest.json"), tmp_path / "out.csv"
+    code, text = told("equilibrium", "pendulum", "--set", "phi0=30*deg", "--record", "bar.phi", "-o", rest)
+    assert code == 0 and "at rest after" in text and "bar.phi  -1.5708  rad" in text
+    for start in (rest, "equilibrium"):
+        starts = ("--start", start, "--start", "bar.omega=1")
+        code, text = told("simulate", "pendulum", "-t", "1", *starts, "-o", str(table))
+        assert code == 0, text
+        result = mbd.Result.read(table)
+        assert result["bar.phi"][0] == pytest.approx(-math.pi / 2, abs=1e-9)
+        assert result["bar.omega"][0] == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--start", "equilibium"), "must look like NAME=VALUE"),
+        (("--start", "equilibrium", "--start", "a.json"), "one equilibrium at a time"),
+        (("--start", "a.json"), "a.json"),
+    ],
+)
+def test_wrong_starts_are_named(arguments: tuple[str, ...], message: str) -> None:
+    code, text = told("simulate", "pendulum", "-t", "1", *arguments)
+    assert code == 2 and message in text
+
+
+def test_no_rest_ends_with_one(tmp_path: Path) -> None:
+    model = mbd.Model("ball", gravity=(0, -G))
+    model.add("ball", mbd.Body(mass=1, inertia=1, free=True))
+    model.save(tmp_path / "ball.json")
+    code, text = told("equilibrium", str(tmp_path / "ball.json"))
+    assert code == 1 and "body 'ball' y goes on moving" in text
+
+
+def test_positions_beside_an_equilibrium_are_refused() -> None:
+    found = mbd.models.load("pendulum").equilibrium()
+    with pytest.raises(mbd.ModelError, match="positions come from the equilibrium"):
+        mbd.models.load("pendulum").simulate(0.1, start=replace(found, velocities={"bar.phi": 1.0}))

@@ -76,6 +76,12 @@ class InputSchedule:
         """Times given twice, and every later point of an input that is held."""
         return frozenset(t for c in self.curves.values() for t in c.jumps())
 
+    def first(self) -> dict[str, float]:
+        """The values at t = 0."""
+        if self.function is not None:
+            return dict(self.function(0.0))
+        return {name: curve.piece(0.0)[0] for name, curve in self.curves.items()}
+
     def at(self, t: float, t_next: float) -> dict[str, tuple[float, float]]:
         """Value and slope of every input over [t, t_next]."""
         if self.function is not None:

@@ -60,6 +60,8 @@ class Simulation:
             kept = self._set_start(parameters, starts)
             self._native.start(correct, *kept)
             self._velocities = kept[1]
+            if rest and kept[0]:
+                raise ModelError("start: positions come from the equilibrium; give velocities only beside it")
             if rest:
                 self._native.place(*rest.arrays(self._model))
                 self._native.set_in_motion(self._velocities)

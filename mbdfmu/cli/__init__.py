@@ -19,7 +19,10 @@ from mbdfmu.errors import did_you_mean
 __all__ = ["main"]
 
 # In the order in which a newcomer needs them; each is a file of mbdfmu/cli/verbs, imported when it is asked for.
-VERBS = ("demo", "list", "check", "info", "simulate", "plot", "animate", "compare", "import", "export-fmu", "schema")
+VERBS = (
+    "demo", "list", "check", "info", "simulate", "equilibrium", "plot", "animate", "compare", "import", "export-fmu",
+    "schema",
+)  # fmt: skip
 
 
 class Verbs(click.Group):

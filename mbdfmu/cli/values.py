@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -109,3 +109,17 @@ def assignments(option: str, texts: Iterable[str], read: Callable[[str, str], T]
     if problems:
         raise ModelError(problems)
     return values
+
+
+def constants(options: Mapping[str, Iterable[str]]) -> list[dict[str, float]]:
+    """The `NAME=VALUE` texts of several options, whose values are constants; all findings at once."""
+    problems: list[str] = []
+    found: list[dict[str, float]] = []
+    for option, texts in options.items():
+        try:
+            found.append(assignments(option, texts, lambda _, text: constant(text)))
+        except ModelError as error:
+            problems += error.problems
+    if problems:
+        raise ModelError(problems)
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,11 @@ from mbdfmu.cli.values import assignments, constant, output_file, positive, word
 from mbdfmu.errors import ModelError, StepFailed
 
 if TYPE_CHECKING:
+    from mbdfmu.facade import Model
     from mbdfmu.results import Result
 
 FORMATS = (".csv", ".h5", ".hdf5", ".mat")
+REST = "equilibrium"
 Progress = Callable[[float], None] | None
 
 
@@ -65,8 +67,8 @@ class Request:
 @click.option(
     "--start",
     multiple=True,
-    metavar="NAME=VALUE",
-    help="Start value of a coordinate or its rate, kept when the joints are closed.",
+    metavar="NAME=VALUE|equilibrium|FILE.json",
+    help="Start value of a coordinate or its rate, kept when the joints are closed; or where to begin: at rest.",
 )
 @click.option("--input", "inputs", metavar="FILE", help="CSV file with inputs over time: time [s],name [unit],...")
 @click.option(
@@ -143,6 +145,7 @@ def _kept(run: Callable[[], Result]) -> Result:
 def _run_model(target: str, request: Request) -> tuple[Result, list[str]]:
     model = load_model(target)
     arguments = _model_arguments(request)
+    arguments["start"] = _beginning(model, request, arguments)
     experiment = model.description.experiment
     t_end = request.t_end or (experiment.stop_time if experiment else None)
     if not t_end:
@@ -168,6 +171,28 @@ def _model_arguments(request: Request) -> dict[str, Any]:
     }
 
 
+def _beginning(model: Model, request: Request, arguments: dict[str, Any]) -> Any:
+    """Start values, or the equilibrium to begin from with the velocities among them."""
+    from mbdfmu.analyses import Equilibrium
+
+    rests = [text for text in request.start if _is_rest(text)]
+    given = arguments["start"]
+    if not rests:
+        return given
+    if len(rests) > 1:
+        raise ModelError(f"--start: one equilibrium at a time, found {', '.join(rests)}")
+    if rests[0] == REST:
+        shared = {key: arguments[key] for key in ("parameters", "inputs", "interpolation", "assemble")}
+        return model.equilibrium(start=given, **shared)
+    found = Equilibrium.read(rests[0])
+    return replace(found, velocities={**found.velocities, **given})
+
+
+def _is_rest(start: str) -> bool:
+    """Whether a start is an equilibrium, to be found or in a file; else it is NAME=VALUE."""
+    return start == REST or ("=" not in start and start.lower().endswith(".json"))
+
+
 def _assigned(request: Request, words: Container[str] = ()) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
     """Parameters and start values, and the options of the scheme; all malformed values at once."""
     problems: list[str] = []
@@ -179,11 +204,12 @@ def _assigned(request: Request, words: Container[str] = ()) -> tuple[dict[str, d
             problems.extend(error.problems)
             return {}
 
+    values_at_start = tuple(text for text in request.start if not _is_rest(text))
     values = {
         "parameters": collected(
             "--set", request.parameters, lambda name, text: text if name in words else constant(text)
         ),
-        "start": collected("--start", request.start, lambda _, text: constant(text)),
+        "start": collected("--start", values_at_start, lambda _, text: constant(text)),
     }
     chosen = _words(request.scheme) if request.options else set()
     options = collected("--option", request.options, lambda name, text: text if name in chosen else constant(text))
@@ -218,6 +244,8 @@ def _run_fmu(target: str, request: Request) -> tuple[Result, list[str]]:
     path = fmu_file(target)
     if request.assemble is not None:
         raise ModelError("--assemble is for models; an FMU closes its joints by itself")
+    if any(map(_is_rest, request.start)):
+        raise ModelError("--start equilibrium is for models; an FMU begins where it was exported to begin")
     facts = fmi.info(path)
     t_end = request.t_end or facts.stop_time
     if not t_end:
