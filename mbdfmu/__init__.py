@@ -16,7 +16,7 @@ _HOME = {
     "Description": "facade", "Experiment": "description", "Initial": "description", "Orientation": "description",
     "Box": "description", "Cylinder": "description", "Rod": "description", "Sphere": "description",
     "Submodel": "description", "State": "description", "Variable": "description",
-    "Event": "description", "Impact": "description",
+    "Event": "description", "Impact": "description", "Table": "description",
     "Equilibrium": "analyses", "Result": "results", "compare": "regression",
 }  # fmt: skip
 _MODULES = (
@@ -88,6 +88,9 @@ if TYPE_CHECKING:
     )
     from mbdfmu.description import (
         Submodel as Submodel,
+    )
+    from mbdfmu.description import (
+        Table as Table,
     )
     from mbdfmu.description import (
         Variable as Variable,

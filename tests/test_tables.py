@@ -22,6 +22,8 @@ from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Curve
 from mbdfmu.expressions.opcodes import LOOKUP
 from mbdfmu.lowering import lower
+from mbdfmu.resolution import ANY
+from mbdfmu.signals.draft import Context, Draft
 
 ROUNDING = 1e-12  # of a few operations on numbers of order 1 to 100
 X, Y = (-1.0, 0.0, 0.4, 1.5, 2.0, 4.0, 4.5), (0.3, 2.0, 1.0, 1.0, -3.0, 2.5, 2.6)
@@ -262,6 +264,15 @@ def test_unknown_tables_are_named_with_the_place(text: str) -> None:
     assert problem.startswith("outputs.f: ") and UNKNOWN[text] in problem and "^" in problem
 
 
+def test_units_of_what_a_table_is_read_at_must_fit() -> None:
+    tables = {"mu": {"x": [0, 1], "y": [0, 1], "x_unit": "m/s", "y_unit": "N"}, "kinks": {"x": [0, 1], "y": [0, 1]}}
+    outputs = {"f": "lookup(mu, der(s))", "g": "lookup(mu, 2*s)", "h": "lookup(kinks, lookup(mu, time))"}
+    with pytest.raises(ModelError) as caught:
+        lower(describe(tables=tables, outputs=outputs))
+    reason = "table 'mu' is read at what is in {}; its x_unit is m/s"
+    assert caught.value.problems == [f"mass.s: {reason.format('m')}", f"outputs.h: {reason.format('s')}"]
+
+
 def test_what_leans_on_a_wrong_table_is_not_reported_twice(tmp_path: Path) -> None:
     data = describe(outputs={"f": "lookup(mu, s)", "g": "lookup(kinky, s)"}).to_data()
     data["tables"]["mu"]["x"][1] = "zero"
@@ -271,6 +282,16 @@ def test_what_leans_on_a_wrong_table_is_not_reported_twice(tmp_path: Path) -> No
         mbd.Model.load(file)
     places = [problem.split(": ")[1] for problem in caught.value.problems]
     assert places == ["tables.mu.x[1]", "outputs.g"]  # not the force, nor the other output
+
+
+def test_recipes_of_forces_read_tables_by_name() -> None:
+    draft = Draft(describe(), frozenset(), eliminate=True)
+    context = Context(draft, "forces", "damper", ANY)
+    speed = draft.graph.symbol("v", "s")
+    assert context.table("mu")(speed) is draft.graph.lookup(draft.d.tables["mu"].curve, speed)
+    assert not draft.problems
+    assert context.table("kink")(speed) is draft.graph.zero
+    assert draft.problems == ["forces.damper: no table is called 'kink'; did you mean 'kinks'?; known: mu, kinks"]
 
 
 # ---------------------------------------------------------------- sub-models

@@ -16,7 +16,7 @@ from mbdfmu.description.placement import Placement
 from mbdfmu.description.scalars import Scalar, Triple, negated, plus
 from mbdfmu.description.values import DOTTED
 from mbdfmu.errors import ExpressionError
-from mbdfmu.expressions import MarkerFunction, Name, names, parse, tables, take_apart
+from mbdfmu.expressions import MarkerFunction, Name, lookups, names, parse, take_apart
 
 _POINT, _MOVING = ("x", "y", "z"), (("vx", "vy", "vz"), ("ax", "ay", "az"))
 _OWN_AXES = ("omega_", "alpha_")  # components in body axes
@@ -63,7 +63,7 @@ class Seen:
         """Places of the text and what they become, in order."""
         tree = parse(text)
         changes = [(start, name, self._name) for name, start in names(tree)]
-        changes += [(start, name, self._table) for name, start in tables(tree)]
+        changes += [(call.table.position, call.table.name, self._table) for call in lookups(tree)]
         for start, name, change in sorted(changes, key=lambda found: found[0]):
             try:
                 yield change(text, start, name)

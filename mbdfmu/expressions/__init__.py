@@ -52,9 +52,9 @@ from mbdfmu.expressions.parser import (
     Tree,
     Unary,
     build,
+    lookups,
     names,
     parse,
-    tables,
 )
 from mbdfmu.expressions.tape import Tape, compile_tape, evaluate
 
@@ -102,6 +102,7 @@ __all__ = [
     "logical_and",
     "logical_not",
     "logical_or",
+    "lookups",
     "maximum",
     "minimum",
     "modulo",
@@ -116,7 +117,6 @@ __all__ = [
     "square",
     "step",
     "switching_times",
-    "tables",
     "take_apart",
     "tan",
     "tanh",

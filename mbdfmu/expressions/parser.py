@@ -411,14 +411,14 @@ def names(tree: Tree) -> list[tuple[str, int]]:
     return sorted(_names(tree.root), key=lambda found: found[1])
 
 
-def tables(tree: Tree) -> list[tuple[str, int]]:
-    """Every table that is looked up, with its position."""
-    return sorted(_tables(tree.root), key=lambda found: found[1])
+def lookups(tree: Tree) -> list[Lookup]:
+    """Every reading of a table, in the order of the text."""
+    return sorted(_lookups(tree.root), key=lambda found: found.position)
 
 
-def _tables(term: Term) -> list[tuple[str, int]]:
-    own = [(term.table.name, term.table.position)] if isinstance(term, Lookup) else []
-    return own + [found for part in _parts(term) for found in _tables(part)]
+def _lookups(term: Term) -> list[Lookup]:
+    own = [term] if isinstance(term, Lookup) else []
+    return own + [found for part in _parts(term) for found in _lookups(part)]
 
 
 def _names(term: Term) -> list[tuple[str, int]]:

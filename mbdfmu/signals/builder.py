@@ -89,6 +89,7 @@ class _Builder:
         gravity = self.draft.point("gravity", self.d.gravity, PARAMETERS)
         self._energy(bodies, matrix, gravity)
         self._outputs()
+        self.draft.check_lookups()
         switching.events()
         length = self._length(positions)
         self._check()

@@ -10,7 +10,7 @@ from typing import Any
 from mbdfmu.coordinates import Coordinates
 from mbdfmu.description import Description
 from mbdfmu.errors import ExpressionError, ModelError
-from mbdfmu.expressions import Lookup, Name, Node, evaluate, floor, names, parse, take_apart
+from mbdfmu.expressions import Lookup, Name, Node, Term, evaluate, floor, lookups, names, parse, take_apart
 from mbdfmu.frames import Joined, Measure, Placed, Side
 from mbdfmu.resolution import PARAMETERS, Names
 from mbdfmu.signals.table import (
@@ -26,7 +26,7 @@ from mbdfmu.signals.table import (
     State,
     Winding,
 )
-from mbdfmu.units import differentiated
+from mbdfmu.units import differentiated, unit
 
 TURN = 2 * math.pi
 
@@ -138,14 +138,25 @@ class Draft:
 
     def unit_of(self, expression: str) -> str:
         """The unit of a signal, function of markers or table; empty for any other expression."""
-        root = parse(expression).root
-        if isinstance(root, Lookup) and root.table.name in self.d.tables:
-            return self.d.tables[root.table.name].y_unit
-        if not isinstance(root, Name):
+        return self._unit_of(parse(expression).root)
+
+    def _unit_of(self, term: Term) -> str:
+        if isinstance(term, Lookup) and term.table.name in self.d.tables:
+            return self.d.tables[term.table.name].y_unit
+        if not isinstance(term, Name):
             return ""
-        if found := take_apart(root.name):
+        if found := take_apart(term.name):
             return found[0].unit
-        return self.signals[root.name].unit if root.name in self.signals else ""
+        return self.signals[term.name].unit if term.name in self.signals else ""
+
+    def check_lookups(self) -> None:
+        """Tables that are read at what is in another unit."""
+        for written in self.names.written if self.d.tables else ():
+            for call in lookups(parse(written.text)):
+                wanted, found = self.d.tables[call.table.name].x_unit, self._unit_of(call.argument)
+                if wanted and found and unit(wanted).exponents != unit(found).exponents:
+                    reason = f"table '{call.table.name}' is read at what is in {found}; its x_unit is {wanted}"
+                    self.problems.append(f"{written.path}: {reason}")
 
 
 class Context:
