@@ -284,7 +284,7 @@ def _around(section: str, element: Any, dimensions: int) -> Model:
     elif element is not Body:
         if "joint" in element.model_fields:
             model.add("JOINT", _made(Joint.named("revolute")))
-        model.add(name, _made(element))
+        model.add(name, _made(element, dimensions))
     if element is Coordinate:
         model.add_mass(name, 1)
     return model
@@ -302,7 +302,7 @@ def _free_body(dimensions: int) -> Description:
 FILLED = {"first": "BODY.phi", "second": "BODY.x", "terms": {"BODY.x": 1}, "gap": "BODY.y"}
 
 
-def _made(element: Any) -> Element:
+def _made(element: Any, dimensions: int = 2) -> Element:
     """A sample: required fields are 1."""
     given: dict[str, Any] = {}
     if issubclass(element, Joint | Force) and not issubclass(element, Relation):
@@ -310,6 +310,8 @@ def _made(element: Any) -> Element:
         given = {end: marker for end, marker in ends.items() if end in element.model_fields}
         if "joint" in element.model_fields:
             given |= {"joint": "JOINT", "radius": 1.0}
+        if "size" in element.model_fields:
+            given["size"] = [1.0] * dimensions
     elif element is Marker:
         given = {"body": "BODY"}
     elif element in (State, Variable):

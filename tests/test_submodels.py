@@ -697,7 +697,8 @@ def random_element(kind, dimensions: int, rng) -> dict:
         if is_direction and (dimensions == 3 or info.default != Z):
             given[name] = list(rng.normal(size=dimensions))
         elif info.is_required() and name in NEEDED:
-            given[name] = NEEDED[name]
+            needed = NEEDED[name]
+            given[name] = needed[:dimensions] if isinstance(needed, list) else needed
     return given
 
 

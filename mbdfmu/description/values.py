@@ -361,6 +361,8 @@ def _items(least: int, most: int) -> WithJsonSchema:
 _Values = tuple[Value, ...]
 Point = Annotated[_Values, AfterValidator(Vector), _PLACE, _items(2, 3)]
 Direction = Annotated[Point, AfterValidator(_direction)]
+_EXTENTS = {"type": "array", "items": _POSITIVE_OR_TEXT, "minItems": 2, "maxItems": 3}
+Extents = Annotated[tuple[Positive, ...], AfterValidator(Vector), _PLACE, WithJsonSchema(_EXTENTS)]
 Triple = Annotated[_Values, _list("a list [x, y, z]", 3), _items(3, 3)]  # whatever the dimensions of the model
 Axis = Annotated[Triple, AfterValidator(_direction)]
 Quadruple = Annotated[_Values, _list("a list [e0, e1, e2, e3]", 4), _items(4, 4)]

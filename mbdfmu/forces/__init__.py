@@ -2,19 +2,23 @@
 
 from mbdfmu.forces.base import Ends, ForceBetween, ForceElement, ScalarForce
 from mbdfmu.forces.bushing import Bushing
+from mbdfmu.forces.cylinder_box import CylinderBox
 from mbdfmu.forces.friction import Friction
 from mbdfmu.forces.general import General
 from mbdfmu.forces.joint_friction import JointFriction
 from mbdfmu.forces.point_plane import PointPlane
 from mbdfmu.forces.rotational import Rotational
 from mbdfmu.forces.single import Single
+from mbdfmu.forces.sphere_box import SphereBox
 from mbdfmu.forces.sphere_plane import SpherePlane
 from mbdfmu.forces.sphere_sphere import SphereSphere
 from mbdfmu.forces.translational import Translational
 from mbdfmu.forces.vector import VectorForce
+from mbdfmu.forces.wheel_road import WheelRoad
 
 __all__ = [
     "Bushing",
+    "CylinderBox",
     "Ends",
     "ForceBetween",
     "ForceElement",
@@ -25,8 +29,10 @@ __all__ = [
     "Rotational",
     "ScalarForce",
     "Single",
+    "SphereBox",
     "SpherePlane",
     "SphereSphere",
     "Translational",
     "VectorForce",
+    "WheelRoad",
 ]

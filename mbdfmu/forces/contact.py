@@ -34,7 +34,8 @@ class Touch(NamedTuple):
 
     gap: Node  # m; negative where they overlap
     normal: Components  # unit vector from i to j
-    point: Components  # where friction acts
+    point: Components  # where the forces act
+    rate: Node | None = None  # of the gap, where that is not along the normal what the material does at the point
 
 
 class _Pressed(NamedTuple):
@@ -98,11 +99,11 @@ class Contact(Sliding, ForceBetween):
         return Load(shares=(Share(efforts=tuple(efforts)),), energy=graph.sum(one.energy for one in pressed))
 
     def _pressed(self, touch: Touch, i: Any, j: Any, resolve: Resolve, *, alone: bool) -> _Pressed:
-        rate = resolve.rate(touch.gap)
+        moving = velocity_at(touch.point, i, j, resolve)
+        rate = inner(touch.normal, moving) if touch.rate is None else touch.rate
         force, energy = self._press(maximum(-touch.gap, 0.0), -rate, resolve)
         if alone:
             force = resolve.force("force", force, "N", "normal force, pushes i and j apart")
-        moving = velocity_at(touch.point, i, j, resolve)
         slip = tangential(moving, touch.normal)
         friction = self.friction(slip, force, resolve) if self._rubs else ()
         rates = slip if len(slip) == 1 else moving  # friction has no part along the normal
@@ -169,6 +170,12 @@ def _check_bounds(name: str, value: float | str | None) -> None:
 def inner(a: Components, b: Components) -> Node:
     """a . b"""
     return a[0].graph.sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def combined(factors: Components, directions: tuple[Components, ...]) -> Components:
+    """The sum of the directions, each times its factor."""
+    graph, rows = factors[0].graph, zip(*directions, strict=True)
+    return tuple(graph.sum(f * d for f, d in zip(factors, row, strict=True)) for row in rows)
 
 
 def step_along(start: Components, distance: Node, direction: Components) -> Components:

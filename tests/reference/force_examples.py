@@ -170,6 +170,39 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ),
         Example(fields={**_HARD, "radius": 0.01}, conservative=None, positions=((0.0, 0.0, 0.0), (3.0, 3.0, 3.0))),
     ),
+    "sphere_box": (
+        Example(
+            fields={**_HARD, "radius": 2.5, "coefficient": 0.3, **_DRY},
+            plane={"size": [1.0, 1.2]},
+            space={"size": [1.0, 1.2, 0.9]},
+            positions=((0.0, 0.0, 0.0), (1.2, 1.0, 0.9)),
+            spread=0.4,
+            **_ELASTIC,
+        ),
+        Example(
+            fields={**_HARD, "radius": 0.0, "normal": "hertz", "coefficient": 0.3},
+            plane={"size": [8.0, 9.0]},
+            space={"size": [8.0, 9.0, 7.0]},
+            **_ELASTIC,
+        ),
+    ),
+    "cylinder_box": (
+        Example(
+            fields={**_HARD, "radius": 1.5, "length": 1.7, "coefficient": 0.3, **_DRY},
+            plane=None,
+            space={"size": [1.0, 1.2, 0.9], "axis": [0.1, 0.2, 1.0]},
+            positions=((0.0, 0.0, 0.0), (0.8, 0.6, 0.9)),
+            spread=0.4,
+        ),
+    ),
+    "wheel_road": (
+        Example(
+            fields={**_HARD, "radius": 2.0, "height": "0.3*sin(f.x)", "coefficient": 0.3, **_DRY},
+            **_SIDE_BY_SIDE,
+            **_ELASTIC,
+        ),
+        Example(fields={**_HARD, "radius": 3.0, "normal": "linear", "damping": 0.5}, passive=True),
+    ),
     "sphere_sphere": (
         Example(fields={**_HARD, "radius_i": 2.0, "radius_j": 3.0, "coefficient": 0.3, **_DRY}, **_ELASTIC),
         Example(

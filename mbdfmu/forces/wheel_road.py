@@ -1,0 +1,67 @@
+"""The rigid wheel on an uneven road."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from mbdfmu.description import GROUND, Direction, In, Mirrored, Only, Positive, Value
+from mbdfmu.expressions import Node, maximum, sqrt
+from mbdfmu.forces.base import Ends, geometry
+from mbdfmu.forces.contact import Components, Contact, Touch, inner, step_along, unit_of
+from mbdfmu.forces.on_plane import upwards
+from mbdfmu.frames import Measure, Resolve
+from mbdfmu.planar import Frame
+
+_LEAST = 1e-12  # of 1 - lean^2: a wheel that lies on its side has no lowest point
+
+
+class WheelRoad(Contact, name="wheel_road"):
+    """Contact of a thin rigid wheel about the origin of j with a road of frame i (T4.24 to T4.26, T4.29).
+
+    The road is a height over a plane through i, an expression of the element's own signal `x`, as `lookup(road, w.x)`.
+    Below the wheel's centre it is replaced by its tangent, so that bumps should be long against the wheel.
+    """
+
+    parity: ClassVar = {
+        2: {"x": "even", "gap": "even", "force": "even", "friction": "odd", "slip": "odd"},
+        3: {"x": "even", "gap": "even", "force": "even", "friction": "even", "slip": "even"},
+    }
+
+    radius: Annotated[Positive, In("m")]
+    height: Annotated[Value, In("m")] = 0.0  # of the road
+    axis: Annotated[Direction | None, In("1"), Mirrored("up")] = None  # upwards, in frame i; none: y, in space z
+    ahead: Annotated[Direction, In("1")] = (1.0, 0.0, 0.0)  # of the signal x, in frame i
+    spin_axis: Annotated[Direction, In("1"), Mirrored("axial"), Only(3, "leave it out")] = (0.0, 1.0, 0.0)  # in frame j
+
+    def measures(self, ends: Ends, resolve: Resolve) -> Mapping[str, Measure]:
+        i, j = ends["i"], ends["j"]
+        place = inner(i.axis(unit_of(resolve(self.ahead))), geometry(i).gap(i, j))
+        return {"x": Measure(value=place, unit="m", text="of the wheel's centre along the road")}
+
+    def touches(self, i: Any, j: Any, resolve: Resolve) -> tuple[Touch, ...]:
+        up, height = upwards(i, self.axis, resolve), resolve(self.height)
+        normal = unit_of(tuple(u - s for u, s in zip(up, _slope(height, i, j), strict=True)))
+        above = (inner(up, geometry(i).gap(i, j)) - height) * inner(up, normal)
+        reach, down = self._lowest(normal, j, resolve)
+        gap = above - reach
+        return (Touch(gap, normal, step_along(j.origin, resolve(self.radius), down), resolve.rate(gap)),)
+
+    def _lowest(self, normal: Components, j: Any, resolve: Resolve) -> tuple[Node, Components]:
+        """How far the wheel reaches down, and the direction from its centre to the lowest point."""
+        radius, opposite = resolve(self.radius), tuple(-n for n in normal)
+        if isinstance(j, Frame):
+            return radius, opposite
+        axis = j.axis(unit_of(resolve(self.spin_axis)))
+        lean = inner(axis, normal)
+        upright = sqrt(maximum(1.0 - lean * lean, _LEAST))
+        down = tuple(c / upright for c in step_along(opposite, lean, axis))
+        return radius * upright, down
+
+
+def _slope(height: Node, i: Any, j: Any) -> Components:
+    """How the height changes with the wheel's place: the coordinates are those of its body, or against that of i."""
+    frame, sign = (j, 1.0) if j.body != GROUND else (i, -1.0)
+    graph = height.graph
+    place = frame.pose.r if not isinstance(frame, Frame) else [graph.symbol("q", f"{frame.body}.{k}") for k in "xy"]
+    return tuple(sign * graph.diff(height, symbol) for symbol in place)
