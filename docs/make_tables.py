@@ -41,6 +41,7 @@ from mbdfmu.description.parts import Element, Experiment, Typed
 from mbdfmu.description.pieces import sections
 from mbdfmu.expressions import FUNCTIONS, MARKER_FUNCTIONS
 from mbdfmu.facade import Model
+from mbdfmu.forces import ForceElement
 from mbdfmu.joints import JointElement, Relation
 from mbdfmu.schemes import Scheme
 
@@ -197,6 +198,8 @@ def _kinds(member: Any) -> list[int]:
         return [2]
     if issubclass(member, Joint):
         return [d for d in (2, 3) if member.freedoms.of(d) is not None]
+    if issubclass(member, ForceElement):
+        return list(member.dimensions)
     return [2] if member in (Coordinate, Motion, Impact) else [2, 3]
 
 
