@@ -23,6 +23,7 @@ from mbdfmu.description import (
     MarkerRef,
     Mirrored,
     Motion,
+    Only,
     Orientation,
     Sphere,
     Submodel,
@@ -694,7 +695,8 @@ def random_element(kind, dimensions: int, rng) -> dict:
         given[end] = {"body": end, "at": list(rng.normal(size=dimensions)), **turn}
     for name, info in kind.model_fields.items():
         is_direction = name == "axis" or (isinstance(info.default, tuple) and len(info.default) == 3)
-        if is_direction and (dimensions == 3 or info.default != Z):
+        elsewhere = any(isinstance(mark, Only) and mark.dimensions != dimensions for mark in info.metadata)
+        if is_direction and not elsewhere and (dimensions == 3 or info.default != Z):
             given[name] = list(rng.normal(size=dimensions))
         elif info.is_required() and name in NEEDED:
             needed = NEEDED[name]
