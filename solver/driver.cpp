@@ -118,7 +118,7 @@ bool Driver::advance(double t, Poll poll, void* context, long limit) {
     bool stopped = false;
     limit_ = limit > 0 ? statistics.steps + limit : 0;
     State& s = instance_.state;
-    while (s.t < t && !stopped && !limited()) {
+    for (long k = 1; s.t < t && !stopped && !limited(); ++k) {
         const double at = next_break();
         const double end = at <= t ? std::max(s.t, at - instant(at)) : t;
         if (s.t == end)
@@ -129,6 +129,7 @@ bool Driver::advance(double t, Poll poll, void* context, long limit) {
             fixed_steps(end, poll, context, stopped);
         else
             controlled_steps(end, poll, context, stopped);
+        stopped = stopped || (poll && k % poll_interval == 0 && s.t < t && poll(context));  // many events
     }
     statistics.factorisations = instance_.factorisations;
     statistics.fallbacks = instance_.fallbacks;

@@ -17,7 +17,8 @@ HEADER = 32
 
 
 def blobs() -> list[bytes]:
-    shipped = [mbd.models.load(name).description for name in ("pendulum", "slider_crank_coordinates", "andrews")]
+    names = ("pendulum", "slider_crank_coordinates", "andrews", "trebuchet")
+    shipped = [mbd.models.load(name).description for name in names]
     return [lower(description).blob for description in (*shipped, with_a_table())]
 
 

@@ -486,14 +486,14 @@ def test_a_ball_in_space_bounces_with_what_is_jointed_to_it() -> None:
     assert np.diff(energy(result)).max() < 1e-5
 
 
-def test_different_restitutions_at_once_gain_nothing(counts: Any) -> None:
+def test_several_impacts_at_once_gain_nothing(counts: Any) -> None:
     rng = np.random.default_rng(5)
-    for _ in range(counts(200, fraction=0.1)):
+    for _ in range(counts(500, fraction=0.1)):
         e = rng.uniform(0, 1, 3)
         plate = model(
             bodies={
-                "p": {"mass": 1, "inertia": float(rng.uniform(0.02, 0.3)), "free": True, "velocity": [0, -1],
-                      "omega": float(rng.uniform(-1, 1))}
+                "p": {"mass": 1, "inertia": float(rng.uniform(0.02, 2)), "free": True, "velocity": [0, -1],
+                      "omega": float(rng.uniform(-2, 2))}
             },
             markers={f"m{k}": {"body": "p", "at": [float(x), 0]} for k, x in enumerate((-0.5, 0.1, 0.5))},
             impacts={f"i{k}": {"gap": f"m{k}.y", "restitution": float(e[k])} for k in range(3)},

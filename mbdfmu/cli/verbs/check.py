@@ -53,7 +53,7 @@ def _counts(description: Description, result: Check) -> Iterator[tuple[str, str]
         names = ("xx", "yy", "zz", "xy", "xz", "yz") if len(result.inertia) > 1 else ("zz",)
         parts = [f"{name} {number(x)}" for name, x in zip(names, result.inertia, strict=True)]
         yield "inertia about it", f"{', '.join(parts)} kg.m2"
-    for section in ("joints", "forces", "motions", "constraints"):
+    for section in ("joints", "forces", "motions", "constraints", "events", "impacts"):
         elements = getattr(description, section)
         if elements:
             yield section if section != "constraints" else "user constraints", str(len(elements))

@@ -26,6 +26,7 @@ HEADINGS = {
 }
 SHORT = ("parameter", "structuralParameter", "input", "output")  # shown in full without --signals
 KEYS = ("name", "unit", "causality", "variability", "start", "minimum", "maximum", "text")
+COUNTED = ("bodies", "joints", "forces", "motions", "constraints", "events", "impacts")
 FMU_FACTS = (
     "text",
     "fmi_version",
@@ -71,7 +72,7 @@ def _of_model(target: str) -> Subject:
     model = load_model(target)
     d = model.symbolic.description
     facts: dict[str, Any] = {"text": d.text, "coordinates": len(model.symbolic.coordinates)}
-    facts |= {section: len(getattr(d, section)) for section in ("bodies", "joints", "forces", "motions", "constraints")}
+    facts |= {section: len(getattr(d, section)) for section in COUNTED}
     if d.experiment:
         facts["experiment"] = d.experiment.model_dump(exclude_none=True)
     return Subject(model.name, {key: fact for key, fact in facts.items() if fact}, model.signals())
