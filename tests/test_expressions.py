@@ -744,7 +744,7 @@ def test_hostile_text_is_refused_or_read(text):
     only_expression_error(text)
 
 
-HEADS = ["(", "sin(", "-(", "2^(", "1+2*sin(", "if(1,2,", "not (", "1 or 2 and not 3 < 4 + 5 * -6 ^ ("]
+HEADS = ["(", "sin(", "-(", "2^(", "1+2*sin(", "if(1,2,", "not (", "1 or 2 and not 3 < 4 + 5 * -6 ^ (", "lookup(t, "]
 
 
 @pytest.mark.parametrize("head", HEADS)
@@ -759,7 +759,7 @@ def test_every_accepted_depth_can_be_built(head):
         except ExpressionError as error:
             assert "nested deeper than 200" in str(error)
             break
-        ex.build(tree, graph, lambda name, g=graph: g.symbol("q", name))
+        ex.build(tree, graph, lambda name, g=graph: g.symbol("q", name), lambda name: ex.Curve((0, 1), (0, 1)))
         assert ex.names(tree)
         hash(tree), repr(tree)
         accepted = count
@@ -791,8 +791,11 @@ def test_long_sum_is_read_and_differentiated():
 
 
 WORDS = st.sampled_from(
-    [*ex.FUNCTIONS, "and", "or", "not", "der", "pi", "x", "a.b", "1", ".5", "1e3", "**", *"+-*/^()<>=!,. "]
-)
+    [
+        *ex.FUNCTIONS, "lookup", "dx(", "phi(a,b)", "[2]", "and", "or", "not", "der", "pi", "x", "a.b", "1", ".5", "1e3",
+        "**", *"+-*/^()<>=!,. ",
+    ]
+)  # fmt: skip
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)

@@ -176,7 +176,7 @@ def test_a_marker_that_moves_in_its_body_is_seen_moving() -> None:
     }
     model = tabulate(describe(outputs, markers={**MARKERS, "turning": turning}))
     motion = Motion(1)
-    values = {**motion.symbols(model), model.graph.symbol("t", "time"): 0.0}
+    values = {**motion.symbols(model), model.graph.symbol("t", "time"): 0.0, model.graph.symbol("t", "pace"): 1.0}
     found = evaluate([model.signals[name].node for name in outputs], values)
     tip = motion.pose("tip", 0.0)[0]
     speed = slope(lambda t: motion.pose("tip", t)[0], 1)
@@ -381,6 +381,30 @@ def test_functions_of_a_placed_part_say_what_they_say_alone(place: str) -> None:
             # the error of a step, some times its tolerance of 1e-9, is not that of the other frame
             np.testing.assert_allclose(result[full], alone[name], atol=2e-6, err_msg=full)
             assert model.signals(full)[0].unit == MARKER_FUNCTIONS[name[2:]].unit
+
+
+@pytest.mark.parametrize("mirror", [None, "x", "y"])
+def test_functions_of_a_placed_part_in_the_plane_say_what_they_say_alone(mirror: str | None) -> None:
+    body = {
+        "mass": 1,
+        "inertia": 1,
+        "free": True,
+        "position": [0.3, 0.8],
+        "velocity": [1, -2],
+        "angle": 0.4,
+        "omega": 2,
+    }
+    outputs = {f"o_{name}": call(name, ("tip", "base", "post", "one")) for name in PLANAR}
+    outputs |= {f"g_{name}": call(name, ("tip",)) for name in PLANAR}
+    bodies = {"one": body, "two": {**body, "position": [-1, 0.2], "omega": -1}}
+    inner = {"format_version": 1, "name": "flat", "bodies": bodies, "markers": FLAT, "outputs": outputs}
+    place = {"position": [1, 2], "angle": 0.9, **({"mirror": mirror} if mirror else {})}
+    outer = {"format_version": 1, "name": "outer", "submodels": {"p": {"model": inner, **place}}}
+    alone, placed = (
+        mbd.Model.from_description(Description(**data)).simulate(0.4, 0.1, tolerance=1e-9) for data in (inner, outer)
+    )
+    for name in outputs:
+        np.testing.assert_allclose(placed[f"p.{name}"], alone[name], atol=1e-8, err_msg=name)
 
 
 def test_what_a_mirror_would_change_in_no_simple_way_is_refused() -> None:

@@ -102,6 +102,8 @@ def test_the_graph_knows_equal_curves_and_differentiates_exactly() -> None:
     straight = graph.lookup(Curve(X, Y), q)
     assert graph.diff(graph.diff(straight, q), q) is graph.zero
     assert graph.lookup(Curve(X, Y), 0.2).value == 1.5
+    beyond = graph.lookup(Curve((0.0, 1.0), (0.0, 9.0), extrapolate="linear"), 1e308)
+    assert beyond.op == LOOKUP and ex.evaluate([beyond], {}) == [np.inf]  # may stand in a branch never taken
     assert graph.substitute([straight], {q: 0.2})[0].value == 1.5
 
 

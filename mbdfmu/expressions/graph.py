@@ -159,7 +159,10 @@ class Graph:
         if order > curve.degree:
             return self.zero
         if x.op == CONST:
-            return self.const(float(curve.value(x.value, order)))
+            with np.errstate(all="ignore"):
+                value = float(curve.value(x.value, order))
+            if math.isfinite(value):
+                return self.const(value)
         key = (LOOKUP, curve, order, x)
         node = self._nodes.get(key)
         if node is None:
