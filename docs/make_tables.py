@@ -42,6 +42,7 @@ from mbdfmu.description.pieces import sections
 from mbdfmu.expressions import FUNCTIONS, MARKER_FUNCTIONS
 from mbdfmu.facade import Model
 from mbdfmu.forces import ForceElement
+from mbdfmu.forces.magic_formula import MagicFormula
 from mbdfmu.joints import JointElement, Relation
 from mbdfmu.schemes import Scheme
 
@@ -358,6 +359,7 @@ TABLES: dict[str, tuple[Sequence[str], Any]] = {
     "functions": (("call", "value"), functions),
     "marker-functions": (("call", "unit", "in the plane too", "value"), marker_functions),
     "options": (("scheme", "option", "default", "allowed", "meaning"), options),
+    "tyre-coefficients": (FIELDS, partial(fields_of, MagicFormula)),
     "signals": (("element", "signal", "unit", "causality", "meaning"), signals),
 }
 

@@ -144,11 +144,11 @@ class Seen:
     def sign(self, owner: str, suffix: str) -> float:
         """What a mirror does to a coordinate of a joint or a signal of a force."""
         element, base = self.elements[owner], suffix.removesuffix("_rate")
+        parity = "even" if base in _EVEN else element.parity.get(self.dimensions, {}).get(base)
         reaction = _REACTION.fullmatch(base)
-        if reaction and self.dimensions == 3:
+        if reaction and self.dimensions == 3 and parity is None:
             sign = self.placement.signs[_POINT.index(reaction[2])]
             return -sign if reaction[1] == "torque" else sign
-        parity = "even" if base in _EVEN else element.parity.get(self.dimensions, {}).get(base)
         if parity is None:
             self._refuse(f"{owner}.{suffix}", "have no known sign in a mirrored sub-model; leave them out")
         axis = parity.removeprefix("-")  # "-x": of a rotation about x

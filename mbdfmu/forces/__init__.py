@@ -13,6 +13,7 @@ from mbdfmu.forces.sphere_box import SphereBox
 from mbdfmu.forces.sphere_plane import SpherePlane
 from mbdfmu.forces.sphere_sphere import SphereSphere
 from mbdfmu.forces.translational import Translational
+from mbdfmu.forces.tyre import Tyre
 from mbdfmu.forces.vector import VectorForce
 from mbdfmu.forces.wheel_road import WheelRoad
 
@@ -33,6 +34,7 @@ __all__ = [
     "SpherePlane",
     "SphereSphere",
     "Translational",
+    "Tyre",
     "VectorForce",
     "WheelRoad",
 ]

@@ -53,6 +53,7 @@ _SIDE_BY_SIDE: dict[str, Any] = {  # the second body below the plane of the firs
     "positions": ((0.0, 0.0, 0.0), (0.5, -1.5, -1.5)),
     "spread": 0.4,
 }
+_TYRE = {"radius": 1.5, "stiffness": 30.0, "damping": 0.7, "coefficients": {"nominal_load": 20.0}}
 
 EXAMPLES: dict[str, tuple[Example, ...]] = {
     "translational": (
@@ -207,6 +208,14 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         Example(fields={**_HARD, "radius_i": 2.0, "radius_j": 3.0, "coefficient": 0.3, **_DRY}, **_ELASTIC),
         Example(
             fields={**_HARD, "radius_i": 2.0, "radius_j": 3.0, "restitution": 0.6, "impact_speed": 2.0}, passive=True
+        ),
+    ),
+    "tyre": (
+        Example(fields={**_TYRE, "low_speed": 0.05}, space={"axis": [0.2, 1, 0.1], "side": 1}, states=0.2),
+        Example(
+            fields={**_TYRE, "height": "0.1*sin(2*f.x)", "friction": "0.8 + 0.3*tanh(f.x + time)"},
+            space={"normal": [0.1, 0.2, 1], "ahead": [1, 1, 0], "side": -1},
+            states=0.2,
         ),
     ),
 }

@@ -1,0 +1,196 @@
+"""The tyre: steady forces against an independent transcription of the formula, lag, stops, standstill, roads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from reference.tyres import A_TYRE, Slip, delft_combined
+from scipy.spatial.transform import Rotation
+
+import mbdfmu as mbd
+
+SET = {name: value for name, value in A_TYRE.items() if name not in ("fz0", "radius")}
+RADIUS, STIFFNESS, G = 0.313, 200e3, 9.81
+HEAVY = 1e12  # kg: nothing that a tyre does changes the motion of such a wheel
+
+
+def rig(load: float = 4000.0, camber: float = 0.0, speed: float = 20.0, **tyre: Any) -> mbd.Model:
+    """A wheel so heavy that it keeps its motion, pressed on the road with a given force at the start."""
+    radius = RADIUS - load * np.cos(camber) / STIFFNESS  # F = k d / cos(camber)
+    wheel = mbd.Body(
+        mass=HEAVY,
+        inertia=(HEAVY, HEAVY, HEAVY),
+        position=(0, 0, radius * np.cos(camber)),
+        orientation=mbd.Orientation(axis=(1, 0, 0), angle=camber),
+        velocity=(speed, 0, 0),
+        omega=(0, speed / RADIUS, 0),
+        free=True,
+    )
+    element = {"type": "tyre", "i": {"body": "ground"}, "j": {"body": "wheel"}, "stiffness": STIFFNESS, **tyre}
+    data = {"format_version": 1, "name": "rig", "dimensions": 3, "forces": {"tyre": element}}
+    return mbd.Model.from_description(mbd.Description(**data, bodies={"wheel": wheel}))
+
+
+def at_start(model: mbd.Model, **slips: float) -> dict[str, float]:
+    """Signals of the tyre while its slips have given values."""
+    simulation = model.start(start={f"tyre.slip.{key}": value for key, value in slips.items()})
+    return {name.removeprefix("tyre."): simulation[name] for name in simulation.names if name.startswith("tyre.")}
+
+
+# ---------------------------------------------------------------- steady forces
+
+SLIPS = [(0.0, 0.0), (0.05, 0.0), (-0.12, 0.0), (0.0, 0.06), (0.0, -0.2), (0.08, -0.05), (-0.4, 0.15), (-1.0, 0.3)]
+
+
+@pytest.mark.parametrize("load", [800.0, 4000.0, 7500.0])
+@pytest.mark.parametrize("camber", [0.0, 0.08, -0.05])
+@pytest.mark.parametrize(("kappa", "alpha"), SLIPS)
+def test_steady_forces_are_those_of_the_published_formula(load: float, camber: float, kappa: float, alpha: float):
+    found = at_start(rig(load, camber, side=1, coefficients=SET), kappa=kappa, tan_alpha=np.tan(alpha))
+    assert found["force.z"] == pytest.approx(load, rel=1e-10)
+    assert found["camber"] == pytest.approx(camber, abs=1e-12)
+    along, across = delft_combined(A_TYRE, Slip(kappa, alpha, load, camber))
+    assert found["force.x"] == pytest.approx(float(along), abs=1e-10 * load)
+    assert found["force.y"] == pytest.approx(float(across), abs=1e-10 * load)
+
+
+def test_the_plane_has_the_same_force_along():
+    slips = np.linspace(-1, 0.5, 7)
+    wheel = mbd.Body(mass=HEAVY, inertia=HEAVY, position=(0, RADIUS - 0.02), velocity=(20, 0), omega=-64, free=True)
+    element = {"type": "tyre", "i": {"body": "ground"}, "j": {"body": "wheel"}, "coefficients": SET}
+    data = {"format_version": 1, "name": "rig", "forces": {"tyre": element}, "bodies": {"wheel": wheel}}
+    model = mbd.Model.from_description(mbd.Description(**data))
+    curve = {**A_TYRE, "rhx1": 0.0}
+    for kappa in slips:
+        along, _ = delft_combined(curve, Slip(kappa, 0.0, 4000.0))
+        assert at_start(model, kappa=kappa)["force.x"] == pytest.approx(float(along), abs=1e-7)
+
+
+def test_a_symmetric_tyre_has_no_force_without_slip():
+    found = at_start(rig())
+    assert [found[name] for name in ("force.x", "force.y", "torque.z")] == [0, 0, 0]
+    left, right = (at_start(rig(camber=0.05 * s, side=s), tan_alpha=0.03 * s) for s in (1, -1))
+    assert left["force.y"] == pytest.approx(-right["force.y"]) and left["torque.z"] == pytest.approx(-right["torque.z"])
+
+
+def test_friction_scales_the_peak_and_leaves_the_slope():
+    slips = np.linspace(0.001, 0.5, 60)
+    models = {mu: rig(friction=mu) for mu in (1.0, 0.3)}
+    curves = {mu: [at_start(model, kappa=k)["force.x"] for k in slips] for mu, model in models.items()}
+    assert max(curves[1.0]) == pytest.approx(1.210 * 4000, rel=1e-3)
+    assert max(curves[0.3]) == pytest.approx(0.3 * 1.210 * 4000, rel=1e-3)
+    assert curves[0.3][0] == pytest.approx(curves[1.0][0], rel=5e-3)
+
+
+def test_the_aligning_torque_turns_the_wheel_towards_its_motion():
+    small = at_start(rig(), tan_alpha=0.01)
+    assert small["force.y"] < 0 < small["torque.z"]
+    trail = small["torque.z"] / -small["force.y"]
+    assert trail == pytest.approx(0.1 * RADIUS, rel=0.05)  # qdz1 R
+    assert at_start(rig(), tan_alpha=0.4)["torque.z"] < 0.1 * small["torque.z"]  # the trail vanishes
+
+
+# ---------------------------------------------------------------- the lag of slip
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.05])
+def test_slips_follow_over_the_relaxation_length(turn: float):
+    """d(kappa)/dt = (-sliding - |V| kappa)/sigma at constant speeds."""
+    speed, radius = 20.0, RADIUS - 0.02 / 3
+    model = rig()
+    start = {"wheel.omega_y": 0.95 * speed / radius, "wheel.vy": speed * np.tan(turn)}
+    result = model.simulate(t_end=0.1, step_output=0.002, start=start, tolerance=1e-8)
+    t = result.time
+    assert result["tyre.slip.kappa"] == pytest.approx(-0.05 * (1 - np.exp(-speed * t / 0.3)), abs=1e-6)
+    assert result["tyre.slip.tan_alpha"] == pytest.approx(np.tan(turn) * (1 - np.exp(-speed * t / 0.5)), abs=1e-6)
+
+
+# ---------------------------------------------------------------- off the road, stops, standstill
+
+
+def test_the_tyre_never_pulls():
+    model = rig(speed=0)
+    for height in (RADIUS - 1e-4, RADIUS, RADIUS + 0.01):
+        for sink in (-3.0, 0.0, 3.0):
+            simulation = model.start(start={"wheel.z": height, "wheel.vz": sink})
+            assert simulation["tyre.force.z"] >= 0
+            if height >= RADIUS:
+                assert simulation["tyre.force.z"] == 0 == simulation["tyre.energy"]
+
+
+@pytest.mark.parametrize("brake", [800.0, 1200.0, 3000.0])
+@pytest.mark.parametrize("friction", [1.0, 0.4])
+def test_braking_ends_at_rest(brake: float, friction: float):
+    model = mbd.models.load("brake_rig")
+    start = 15.0
+    result = model.simulate(t_end=9, step_output=0.01, inputs={"brake": ([0, 0.2, 0.25], [0, 0, brake])},
+                            parameters={"friction": friction, "speed": start})  # fmt: skip
+    speed, late = result["car_speed"], result.time > 8
+    assert np.max(np.abs(speed[late])) < 1e-3 and np.max(np.abs(result["deceleration"][late])) < 1e-2
+    assert np.max(result["distance"]) - result["distance"][-1] < 0.05  # it springs back a little
+    assert np.max(result["deceleration"]) < 1.30 * friction * G  # peak of 1.21, and the load while it pitches
+    assert (np.min(result["slip"]) < -0.9) == (brake > 1.4 * friction * 1200)
+
+
+def test_a_parked_wheel_holds_on_a_slope_like_a_spring():
+    """Of stiffness K / sigma, K the slip stiffness."""
+    model = mbd.models.load("brake_rig")
+    data = model.description.to_data() | {"gravity": [-1.0, -9.81]}
+    parked = mbd.Model.from_description(mbd.Description(**data))
+    result = parked.simulate(
+        t_end=6, step_output=0.5, parameters={"speed": 0}, inputs={"brake": ([0, 10], [5000, 5000])}
+    )
+    assert abs(result["car_speed"][-1]) < 3e-3  # the brake holds by creeping
+    assert result["force"][-1] == pytest.approx(400, rel=1e-3)
+    assert result["slip"][-1] == pytest.approx(400 / (21.51 * 3924), rel=0.03)
+
+
+# ---------------------------------------------------------------- roads
+
+
+def test_a_slope_by_height_is_a_slope_by_marker():
+    angle, gravity = 0.1, [0, 0, -9.81]
+    up = {"type": "tyre", "i": {"body": "ground"}, "j": {"body": "wheel"}, "height": f"{np.tan(angle):.17g}*tyre.x"}
+    turned = {"axis": [0, 1, 0], "angle": -angle}
+    tilted = {"type": "tyre", "i": {"body": "ground", "orientation": turned}, "j": {"body": "wheel"}}
+    runs = []
+    for element in (up, tilted):
+        wheel = {"mass": 20, "inertia": [0.6, 1, 0.6], "position": [0, 0, 0.32], "velocity": [5, 0, 0.5], "free": True}
+        data = {"format_version": 1, "name": "hill", "dimensions": 3, "gravity": gravity, "bodies": {"wheel": wheel}}
+        model = mbd.Model.from_description(mbd.Description(**data, forces={"tyre": element}))
+        runs.append(model.simulate(t_end=0.5, step_output=0.01, tolerance=1e-8))
+    for name in ("wheel.x", "wheel.z", "wheel.omega_y", "tyre.force.z", "tyre.force.x", "tyre.power"):
+        scale = max(1.0, np.max(np.abs(runs[0][name])))
+        assert runs[0][name] == pytest.approx(runs[1][name], abs=2e-5 * scale), name
+
+
+def test_a_road_that_moves_is_a_wheel_that_moves():
+    """What counts is the relative motion; the reaction goes to the road."""
+    bodies = {
+        "wheel": {"mass": 20, "inertia": [0.6, 1, 0.6], "position": [0, 0, 0.3], "omega": [0, 30, 0], "free": True},
+        "belt": {"mass": 50, "inertia": [9, 9, 9], "velocity": [-4, 1, 0], "free": True},
+    }
+    element = {"type": "tyre", "i": {"body": "belt"}, "j": {"body": "wheel"}, "rolling_resistance": 0}
+    data = {"format_version": 1, "name": "belt", "dimensions": 3, "bodies": bodies, "forces": {"tyre": element}}
+    model = mbd.Model.from_description(mbd.Description(**data))
+    result = model.simulate(t_end=0.1, step_output=0.01, tolerance=1e-8)
+    turning = []
+    for k in "xyz":
+        total = 20 * result[f"wheel.v{k}"] + 50 * result[f"belt.v{k}"]
+        assert total == pytest.approx(total[0], abs=1e-5)
+    for body, mass, inertia in (("wheel", 20, (0.6, 1, 0.6)), ("belt", 50, (9, 9, 9))):
+        place, speed, omega = (np.array([result[f"{body}.{p}{k}"] for k in "xyz"]).T for p in ("", "v", "omega_"))
+        turn = Rotation.from_quat(np.array([result[f"{body}.e{k}"] for k in (1, 2, 3, 0)]).T)
+        turning.append(mass * np.cross(place, speed) + turn.apply(omega * inertia))
+    assert np.ptp(sum(turning), axis=0) == pytest.approx([0, 0, 0], abs=1e-5)
+    kinetic, stored = (result[name] for name in ("energy.kinetic", "tyre.energy"))
+    assert np.all(np.diff(kinetic + stored) < 0)
+
+
+def test_friction_may_depend_on_the_place():
+    split = {"friction": "if(tyre.y > 0, 0.2, 0.9)"}
+    model = rig(**split)
+    left, right = (model.start(start={"wheel.y": y})["tyre.friction_factor"] for y in (0.5, -0.5))
+    assert (left, right) == (0.2, 0.9)
