@@ -31,7 +31,7 @@ def switching_times(nodes: Sequence[Node], time: Node, constants: frozenset[str]
 
 
 def _zero(value: Node, slope: Node) -> Node:
-    """Where the line crosses zero; never where it does not, or where a coefficient belongs to a branch never taken."""
+    """Where the line crosses zero (T11.5); never where it does not, or where a number is of a branch not taken."""
     at = -value / slope
     return select(less(absolute(at), -NEVER), at, NEVER)
 

@@ -68,43 +68,40 @@ class Curve:
 
     def corners(self, order: int = 0) -> list[float]:
         """The knots where a derivative, or its slope, is different on both sides."""
-        found = []
-        for k, knot in enumerate(self.knots):
-            before, after = self.pieces[k], self.pieces[k + 1]
-            width = knot - self.knots[max(k - 1, 0)]
-            if any(_differ(self._end(before, width, n), self._end(after, 0.0, n)) for n in (order, order + 1)):
-                found.append(float(knot))
-        return found
-
-    def _end(self, piece: Array, s: float, order: int) -> float:
-        cubic = np.polynomial.Polynomial(piece)
-        return float(cubic.deriv(order)(s) if order else cubic(s))
+        width = np.diff(self.knots, prepend=self.knots[0])
+        found = np.zeros(len(self.knots), dtype=bool)
+        for n in (order, order + 1):
+            before, after = _cubic(self.pieces[:-1], width, n), _cubic(self.pieces[1:], 0 * width, n)
+            found |= np.abs(after - before) > _FLAT * max(np.abs(before).max(), np.abs(after).max())
+        return [float(knot) for knot in self.knots[found]]
 
     def value(self, x: Any, order: int = 0) -> Any:
         """The derivative of that order at a number or array, real or complex; at a knot that of the piece after it."""
         number = np.searchsorted(self.knots, np.real(x), side="right")
-        c0, c1, c2, c3 = np.moveaxis(self.pieces[number], -1, 0)
-        s = x - self.knots[np.maximum(number - 1, 0)]
-        if order == 0:
-            return ((c3 * s + c2) * s + c1) * s + c0
-        if order == 1:
-            return (3 * c3 * s + 2 * c2) * s + c1
-        return 6 * c3 * s + 2 * c2 if order == 2 else 6 * c3 + 0 * s
+        return _cubic(self.pieces[number], x - self.knots[np.maximum(number - 1, 0)], order)
 
 
-def _differ(a: float, b: float) -> bool:
-    return abs(a - b) > _FLAT * max(abs(a), abs(b))
+def _cubic(c: Array, s: Any, order: int) -> Any:
+    """The derivatives of cubics, the last axis of c, at s."""
+    c0, c1, c2, c3 = np.moveaxis(c, -1, 0)
+    if order == 0:
+        return ((c3 * s + c2) * s + c1) * s + c0
+    if order == 1:
+        return (3 * c3 * s + 2 * c2) * s + c1
+    if order == 2:
+        return 6 * c3 * s + 2 * c2
+    return (6 if order == 3 else 0) * c3 + 0 * s
 
 
 def _hermite(x: Array, y: Array, slopes: Array) -> list[Array]:
-    """The cubics that have the given values and slopes at both ends."""
+    """The cubics that have the given values and slopes at both ends (T11.1)."""
     h, chord = np.diff(x), np.diff(y) / np.diff(x)
     left, right = slopes[:-1], slopes[1:]
     return [y[:-1], left, (3 * chord - 2 * left - right) / h, (left + right - 2 * chord) / h**2]
 
 
 def akima_slopes(x: Array, y: Array) -> Array:
-    """Slopes after Akima (1970): of the chords on both sides that one counts more whose neighbour differs less.
+    """Slopes after [Akima70] (T11.2): of the chords on both sides that one counts more whose neighbour differs less.
 
     Two chords are added at each end, by continuing the change of slope there. Where neither side has a change, as on a
     straight line or in a symmetric corner, it is the mean of both.

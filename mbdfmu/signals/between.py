@@ -1,6 +1,6 @@
 """Functions of markers in expressions: how one marker is placed and moves as seen from others; must not know text.
 
-A vector u that is differentiated in a frame with angular velocity w changes by du/dt - w x u.
+A vector u that is differentiated in a frame with angular velocity w changes by du/dt - w x u (T11.3).
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Between:
         (a, b, c), (d, e, f), (g, h, i) = (tuple(dot(row, axis) for axis in to.axes) for row in base.axes)
         if name in _CARDAN:
             return roll_pitch_yaw(((a, b, c), (d, e, f), (g, h, i)))[_CARDAN.index(name)]
-        # Rz(psi) Rx(theta) Rz(phi); the arc cosine of i has no derivative where theta is 0
+        # Rz(psi) Rx(theta) Rz(phi) (T11.4); the arc cosine of i has no derivative where theta is 0
         return {"psi": atan2(c, -f), "theta": atan2(_magnitude((g, h, g.graph.zero)), i), "phi": atan2(g, h)}[name]
 
     def _counted(self, angle: Node, name: str) -> Node:
