@@ -90,6 +90,9 @@ def element(case: Case, ends: tuple[str, str], conservative: bool = False) -> di
     member, rng = Force.named(case.kind), np.random.default_rng(case.number)
     pairs = zip(markers(member), ends, strict=False)
     given = {end: random_marker(rng, body, case.dimensions) for end, body in pairs}
+    if case.example.marker is not None:
+        at = {key: value[: case.dimensions] for key, value in case.example.marker.items()}
+        given = {end: {"body": marker["body"], **at} for end, marker in given.items()}
     own = case.example.of(case.dimensions) or {}
     left_out = (case.example.conservative or ()) if conservative else ()
     return {"type": case.kind, **given, **{key: value for key, value in own.items() if key not in left_out}}
@@ -364,3 +367,33 @@ def test_a_rigid_motion_of_everything_changes_nothing(case: Case) -> None:
     for seed in SEEDS:
         s = replace(random_state(case, m, seed), a=np.zeros(m.nv))
         close(signals(m, carried(case, m, s, seed), *keys), signals(m, s, *keys), 1e-11)
+
+
+# ---------------------------------------------------------------- mirror images
+
+
+def twins(case: Case, mirror: str) -> Description:
+    """The sample moving, twice: as it is and as its mirror image."""
+    rng = np.random.default_rng(case.number)
+    inner = described(case, element(case, BODIES)).to_data()
+    for body in inner["bodies"].values():
+        body["velocity"] = [float(x) for x in 0.3 * rng.normal(size=case.dimensions)]
+        spin = [float(x) for x in 0.3 * rng.normal(size=3)]
+        body["omega"] = spin if case.dimensions == 3 else spin[2]
+    parts = {"plain": {"model": inner}, "image": {"model": inner, "mirror": mirror}}
+    return Description(format_version=1, name="twins", dimensions=case.dimensions, submodels=parts)
+
+
+@each_case
+@pytest.mark.parametrize("mirror", ["x", "y"])
+def test_a_mirrored_element_acts_as_the_mirror_image(case: Case, mirror: str) -> None:
+    m = CompiledModel(lower(twins(case, mirror)))
+    a = m.start(assemble=True)[2]
+    names = [c.name for c in m.lowered.model.coordinates]
+    signs = dict.fromkeys("xyz", 1.0) | {mirror: -1.0}
+    turning_signs = {f"theta_{k}": -sign for k, sign in signs.items()} | {"phi": -1.0}
+    pairs = [n.removeprefix("plain.") for n in names if n.startswith("plain.")]
+    for name in pairs:
+        sign = (signs | turning_signs)[name.rpartition(".")[2]]
+        found, wanted = (a[names.index(f"{part}.{name}")] for part in ("image", "plain"))
+        close(found, sign * wanted, 1e-9)

@@ -1,6 +1,7 @@
 """One file per force element; a force enters its family by being imported here."""
 
 from mbdfmu.forces.base import Ends, ForceBetween, ForceElement, ScalarForce
+from mbdfmu.forces.beam import Beam
 from mbdfmu.forces.bushing import Bushing
 from mbdfmu.forces.cylinder_box import CylinderBox
 from mbdfmu.forces.friction import Friction
@@ -18,6 +19,7 @@ from mbdfmu.forces.vector import VectorForce
 from mbdfmu.forces.wheel_road import WheelRoad
 
 __all__ = [
+    "Beam",
     "Bushing",
     "CylinderBox",
     "Ends",

@@ -24,6 +24,7 @@ class Example:
     conservative: tuple[str, ...] | None = None  # fields without which nothing but a spring remains
     sections: Fields = field(default_factory=dict)  # of the model: tables, parameters, ..
     positions: tuple[tuple[float, ...], tuple[float, ...]] | None = None  # of the bodies; None: anywhere within 1 m
+    marker: Fields | None = None  # of all ends, besides the body; None: in random places
     spread: float = 1.0  # of positions (m), where these are given, and of all angles (rad)
     states: float = 1.0  # the size of differential states
     absolute: tuple[str, ...] = ()  # keys of signals that see the ground
@@ -93,6 +94,21 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "single": (
         Example(fields={"force": "0.2 + sin(time)"}),
         Example(fields={"force": 0.7, "frame": {"body": "two"}}, **_ALONG),
+    ),
+    "beam": (
+        Example(
+            fields={
+                **{"length": 1.0, "elastic_modulus": 30.0, "shear_modulus": 12.0, "area": 0.4, "shear_factor": 0.8},
+                "damping": 0.1,
+            },
+            plane={"second_moment": 0.02},
+            space={"second_moment": [0.05, 0.02, 0.03], "shear_factor": [0.8, 0.7]},
+            passive=True,
+            conservative=("damping",),
+            positions=((-0.5, 0.0, 0.0), (0.5, 0.0, 0.0)),
+            spread=0.2,
+            marker={"at": [0.1, -0.1, 0.2]},
+        ),
     ),
     "bushing": (
         Example(
