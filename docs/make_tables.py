@@ -316,6 +316,8 @@ def _made(element: Any, dimensions: int = 2) -> Element:
             given |= {"joint": "JOINT", "radius": 1.0}
         if "size" in element.model_fields:
             given["size"] = [1.0] * dimensions
+        if "second_moment" in element.model_fields and dimensions == 3:
+            given |= {"second_moment": [1.0, 1.0, 1.0], "shear_modulus": 1.0}
     elif element is Marker:
         given = {"body": "BODY"}
     elif element in (State, Variable):
