@@ -201,6 +201,7 @@ private:
     std::vector<Contact> contacts(const std::vector<int>& hitting);
     void exchange_impulses(const std::vector<Contact>& contacts);
     void push_only(std::vector<Contact>& contacts);
+    Contact* pulled(std::vector<Contact>& contacts) const;
 
     // ---- rows that repeat others (redundancy.cpp)
     bool has_loops() const;

@@ -115,18 +115,22 @@ struct Instance::Contact {
     bool touches;        // takes part: what would have to pull lets go
     double speed;        // of the gap before, m/s; negative towards each other
     double restitution;  // 0 where it comes to rest
+    double rest_speed;
+    bool stays = false;  // although it would have to pull: it would part too slowly
 };
 
 std::vector<Instance::Contact> Instance::contacts(const std::vector<int>& hitting) {
     std::vector<Contact> found;
     for (const auto& one : system.switches.indicators)
-        if (one.kind == Switches::IMPACT && is_active(one.row)) found.push_back({one.row, false, true, 0, 0});
+        if (one.kind == Switches::IMPACT && is_active(one.row))
+            found.push_back({one.row, false, true, 0, 0, constants[one.at + 1]});
     v = state.v;
     system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
     for (int k : hitting) {
         const auto& one = system.switches.indicators[k];
-        const double e = std::clamp(constants[one.at], 0.0, 1.0), u = velocity_rows_[one.row];
-        found.push_back({one.row, true, true, u, -e * u < constants[one.at + 1] ? 0 : e});
+        const double e = std::clamp(constants[one.at], 0.0, 1.0), rest_speed = constants[one.at + 1];
+        const double u = velocity_rows_[one.row];
+        found.push_back({one.row, true, true, u, -e * u < rest_speed ? 0 : e, rest_speed});
     }
     return found;
 }
@@ -148,22 +152,36 @@ void Instance::exchange_impulses(const std::vector<Contact>& contacts) {
     for (int k = 0; k < system.nv; ++k) v[k] += unknowns_[k];
 }
 
-// Lets go, one after the other, of contacts that would have to pull.
+// Lets go, one after the other, of contacts that would have to pull. In a plastic impact one that would part more
+// slowly than it may rest stays: else contacts at rest would set each other off, ever faster.
 void Instance::push_only(std::vector<Contact>& contacts) {
+    const auto bounces = [](const Contact& c) { return c.restitution > 0; };
+    const bool plastic = std::none_of(contacts.begin(), contacts.end(), bounces);
     for (;;) {
         exchange_impulses(contacts);
-        const double* impulse = unknowns_.data() + system.nv;
-        double largest = 0;
-        for (int k = 0; k < system.nc; ++k) largest = std::max(largest, std::fabs(impulse[k]));
-        const auto worst = std::max_element(contacts.begin(), contacts.end(), [&](const auto& a, const auto& b) {
-            return (a.touches ? impulse[a.row] : 0) < (b.touches ? impulse[b.row] : 0);
-        });
-        if (!worst->touches || !(impulse[worst->row] > pulls * largest)) return;
+        Contact* worst = pulled(contacts);
+        if (worst == nullptr) return;
         worst->touches = false;
+        if (!plastic) continue;
+        exchange_impulses(contacts);
+        system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
+        if (velocity_rows_[worst->row] < worst->rest_speed) worst->touches = worst->stays = true;
     }
 }
 
-// No contact pulls, and all that hit close their gaps, so that each takes energy or none (T9.4).
+// The contact that pulls most at the last exchange; null where none does.
+Instance::Contact* Instance::pulled(std::vector<Contact>& contacts) const {
+    const double* impulse = unknowns_.data() + system.nv;
+    double most = 0;
+    for (int k = 0; k < system.nc; ++k) most = std::max(most, pulls * std::fabs(impulse[k]));
+    Contact* worst = nullptr;
+    for (auto& c : contacts)
+        if (c.touches && !c.stays && impulse[c.row] > most) most = impulse[c.row], worst = &c;
+    return worst;
+}
+
+// No contact pulls, and all that hit close their gaps, so that each takes energy or none (T9.4); a plastic impact is a
+// projection, which adds none either.
 void Instance::collide(const std::vector<int>& hitting) {
     std::vector<Contact> all = contacts(hitting);
     push_only(all);

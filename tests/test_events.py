@@ -502,6 +502,40 @@ def test_several_impacts_at_once_gain_nothing(counts: Any) -> None:
         assert np.diff(energy(result)).max() < 1e-9 and result.events
 
 
+def bars(rng: np.random.Generator) -> mbd.Model:
+    """One to three bars in a row that fall on all their ends."""
+    n, place = int(rng.integers(1, 4)), np.array([0.0, rng.uniform(2.8, 4)])
+    sections: dict[str, dict[str, Any]] = {"bodies": {}, "joints": {}, "markers": {}, "impacts": {}}
+    for k in range(n):
+        angle = rng.uniform(-1, 1)
+        along = np.array([np.cos(angle), np.sin(angle)])
+        middle = [float(x) for x in place + along / 2]
+        mass, inertia = rng.uniform(0.5, 2), rng.uniform(0.02, 0.2)
+        body = {"mass": mass, "inertia": inertia, "position": middle, "angle": angle, "free": True}
+        sections["bodies"][f"b{k}"] = body
+        if k > 0:
+            before = {"body": f"b{k - 1}", "at": [0.5, 0]}
+            sections["joints"][f"j{k}"] = {"type": "revolute", "i": before, "j": {"body": f"b{k}", "at": [-0.5, 0]}}
+        place = place + along
+    ends = [("b0", -0.5), *((f"b{k}", 0.5) for k in range(n))]
+    for k, (name, x) in enumerate(ends):
+        sections["markers"][f"m{k}"] = {"body": name, "at": [x, 0]}
+        sections["impacts"][f"i{k}"] = {"gap": f"m{k}.y", "restitution": rng.uniform(0, 0.9)}
+    return model(gravity=[0, -G], **sections)
+
+
+def test_what_falls_together_comes_to_rest(counts: Any) -> None:
+    """Several contacts that set each other off neither sink in nor rattle without end, and energy is lost in each."""
+    rng = np.random.default_rng(7)
+    for _ in range(counts(200, fraction=0.05)):
+        result = bars(rng).simulate(4.0, 0.01, tolerance=1e-7)
+        assert min(result[name].min() for name in result.names("*.gap")) > -1e-8
+        hit = np.unique(np.searchsorted(result.time, [t for t, _ in result.events]) - 1)
+        change = np.diff(energy(result))
+        assert change[np.clip(hit, 0, None)].max() < 1e-5 * energy(result)[0]
+        assert change.max() < 1e-4 * energy(result)[0]  # the error of steps in between
+
+
 def test_the_trebuchet_throws() -> None:
     """The stone lies in its trough, is lifted, let go at 45 degrees, and the brake stops the beam."""
     result = mbd.models.load("trebuchet").simulate(tolerance=1e-7)
