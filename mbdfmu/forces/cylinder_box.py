@@ -100,10 +100,14 @@ class _Meeting(NamedTuple):
             yield Touch(gap, tuple(-(slopes[0] * r + up * a) for r, a in zip(radial, self.axis, strict=True)), corner)
 
     def _lowest(self, centre: Components, fixed: Any) -> Any:
-        """From a point of the axis to the point of its circle that is nearest to the box."""
-        _, away = self.box.distance(centre)
-        size, down = directed(step_along(tuple(-c for c in away), inner(away, self.axis), self.axis))
-        return tuple(select(less(_FLAT, size), d, f) for d, f in zip(down, fixed, strict=True))
+        """From a point of the axis towards the point of its circle that is nearest to the box (T4.28)."""
+        arm, at = fixed, centre
+        for _ in range(2):
+            _, away = self.box.distance(at)
+            size, down = directed(step_along(tuple(-c for c in away), inner(away, self.axis), self.axis))
+            arm = tuple(select(less(_FLAT, size), d, f) for d, f in zip(down, fixed, strict=True))
+            at = step_along(centre, self.radius, arm)
+        return arm
 
     def _touch(self, point: Components) -> Touch:
         gap, normal = self.box.distance(point)
