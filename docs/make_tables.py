@@ -306,18 +306,23 @@ def _free_body(dimensions: int) -> Description:
 FILLED = {"first": "BODY.phi", "second": "BODY.x", "terms": {"BODY.x": 1}, "gap": "BODY.y"}
 
 
+# What elements with a field of that name are given.
+_ANYWHERE: dict[str, dict[str, Any]] = {"joint": {"joint": "JOINT", "radius": 1.0}, "upper": {"upper": 1.0}}
+SAMPLES = {
+    2: _ANYWHERE | {"size": {"size": [1.0, 1.0]}},
+    3: _ANYWHERE
+    | {"size": {"size": [1.0, 1.0, 1.0]}, "second_moment": {"second_moment": [1.0, 1.0, 1.0], "shear_modulus": 1.0}},
+}
+
+
 def _made(element: Any, dimensions: int = 2) -> Element:
     """A sample: required fields are 1."""
     given: dict[str, Any] = {}
     if issubclass(element, Joint | Force) and not issubclass(element, Relation):
         ends = {"i": {"body": "ground"}, "j": {"body": "BODY"}}
         given = {end: marker for end, marker in ends.items() if end in element.model_fields}
-        if "joint" in element.model_fields:
-            given |= {"joint": "JOINT", "radius": 1.0}
-        if "size" in element.model_fields:
-            given["size"] = [1.0] * dimensions
-        if "second_moment" in element.model_fields and dimensions == 3:
-            given |= {"second_moment": [1.0, 1.0, 1.0], "shear_modulus": 1.0}
+        for key, fields in SAMPLES[dimensions].items():
+            given |= fields if key in element.model_fields else {}
     elif element is Marker:
         given = {"body": "BODY"}
     elif element in (State, Variable):

@@ -2,10 +2,13 @@
 
 from mbdfmu.forces.base import Ends, ForceBetween, ForceElement, ScalarForce
 from mbdfmu.forces.beam import Beam
+from mbdfmu.forces.bump_stop import BumpStop
 from mbdfmu.forces.bushing import Bushing
 from mbdfmu.forces.cylinder_box import CylinderBox
+from mbdfmu.forces.drag import Drag
 from mbdfmu.forces.friction import Friction
 from mbdfmu.forces.general import General
+from mbdfmu.forces.gravitation import Gravitation
 from mbdfmu.forces.joint_friction import JointFriction
 from mbdfmu.forces.point_plane import PointPlane
 from mbdfmu.forces.rotational import Rotational
@@ -20,13 +23,16 @@ from mbdfmu.forces.wheel_road import WheelRoad
 
 __all__ = [
     "Beam",
+    "BumpStop",
     "Bushing",
     "CylinderBox",
+    "Drag",
     "Ends",
     "ForceBetween",
     "ForceElement",
     "Friction",
     "General",
+    "Gravitation",
     "JointFriction",
     "PointPlane",
     "Rotational",

@@ -130,6 +130,29 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
             space={"force": ["time", 1.0, 0.3], "torque": [1.0, "0.3*f.force.x", 1.0]},
         ),
     ),
+    "bump_stop": (
+        Example(  # within both bounds, and beyond each
+            fields={
+                **{"lower": 0.9, "upper": 1.4, "stiffness": 5.0, "exponent": 1.5},
+                **{"damping": 0.6, "damping_depth": 0.2},
+            },
+            passive=True,
+            conservative=("damping", "damping_depth"),
+        ),
+        Example(
+            fields={"lower": "0.2 + 0.1*sin(time)", "stiffness": 5.0, "exponent": 2.0, "locate": True},
+            **_ALONG,
+        ),
+    ),
+    "drag": (
+        Example(fields={"area": 0.5, "coefficient": 1.2}, passive=True),
+        Example(
+            fields={"area": 0.5, "coefficient": 1.2, "density": 1000.0},
+            plane={"wind": [0.4, "0.1*time"]},
+            space={"wind": [0.4, "0.1*time", -0.3]},
+        ),
+    ),
+    "gravitation": (Example(fields={"mass_i": 2.0, "mass_j": 3.0, "constant": 0.5}, conservative=()),),
     "friction": (
         Example(fields={"coefficient": 0.3, "normal_force": "2 + sin(time)", **_DRY}, passive=True, **_ALONG),
         Example(

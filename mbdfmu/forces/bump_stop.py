@@ -1,0 +1,71 @@
+"""The stop that pushes back where a length leaves its bounds."""
+
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import model_validator
+
+from mbdfmu import planar, spatial
+from mbdfmu.description import Direction, Flag, In, NonNegative, Positive, Value
+from mbdfmu.errors import ModelError
+from mbdfmu.expressions import Node, greater, select
+from mbdfmu.expressions.adams import impact
+from mbdfmu.forces.base import ScalarForce
+from mbdfmu.frames import Law, Measure, Resolve, distance
+from mbdfmu.planar import Frame
+from mbdfmu.vectors import unit
+
+
+class BumpStop(ScalarForce, name="bump_stop"):
+    """Stops at a smallest and a largest length: k depth^e, damping that grows with the depth, never pulling (T4.6)."""
+
+    modelica = "Modelica.Mechanics.Translational.Components.ElastoGap"
+    parity: ClassVar = {d: {"length": "even", "force": "even"} for d in (2, 3)}
+
+    lower: Annotated[Value | None, In("m")] = None  # none: no stop on this side
+    upper: Annotated[Value | None, In("m")] = None
+    stiffness: Positive  # N/m^e
+    exponent: Annotated[Positive, In("1")] = 1.0
+    damping: Annotated[NonNegative, In("N.s/m")] = 0.0  # at and beyond the damping depth
+    damping_depth: Annotated[Positive | None, In("m")] = None
+    axis: Annotated[Direction | None, In("1")] = None  # in frame i, to act along; none: the line between the ends
+    locate: Flag = False  # hit the instants at which a stop is reached and left
+
+    @model_validator(mode="after")
+    def _bounds(self) -> Self:
+        low, high = self.lower, self.upper
+        if low is None and high is None:
+            raise ModelError("must have a lower or an upper length, or both")
+        if isinstance(low, float) and isinstance(high, float) and low > high:
+            raise ModelError(f"lower must not exceed upper, found {low:g} and {high:g}")
+        if self.damping != 0 and self.damping_depth is None:
+            raise ModelError("has damping; give the damping_depth at which it is full")
+        return self
+
+    def measure(self, i: Any, j: Any, resolve: Resolve) -> Measure:
+        if self.axis is None:
+            return distance(i, j)
+        if isinstance(i, Frame):
+            return planar.displacement(i, j, planar.unit_vector(resolve(self.axis)))
+        return spatial.displacement(i, j, unit(resolve(self.axis)))
+
+    def law(self, measure: Measure, i: Any, j: Any, resolve: Resolve) -> Law:
+        length, rate = measure.value, resolve.rate(measure.value)
+        zero = total = energy = length.graph.zero
+        for key, bound, sign in (("lower", self.lower, 1.0), ("upper", self.upper, -1.0)):
+            if bound is not None:
+                depth = sign * (resolve(bound) - length)
+                total = total + sign * self._push(depth, sign * rate, resolve)
+                energy = energy + self._stored(depth, resolve)
+                if self.locate:
+                    resolve.locate(key, depth)
+        return Law(spring=total, actuator=zero, energy=energy)
+
+    def _push(self, depth: Node, leaving: Node, resolve: Resolve) -> Node:
+        """As the function `impact`."""
+        full = 1.0 if self.damping_depth is None else resolve(self.damping_depth)
+        law = resolve(self.stiffness), resolve(self.exponent), resolve(self.damping), full
+        return impact(-depth, leaving, 0.0, *law)
+
+    def _stored(self, depth: Node, resolve: Resolve) -> Node:
+        above = resolve(self.exponent) + 1.0
+        return select(greater(depth, 0.0), resolve(self.stiffness) / above * depth**above, 0.0)
