@@ -63,7 +63,7 @@ private:
     void remember_sides();
     void look();
     bool occurred(double h);
-    void move_from_before(double d);
+    bool reached_from_before(double d);
     void locate(double h);
     void act();
     bool gather(bool first);

@@ -101,15 +101,20 @@ bool Driver::occurred(double h) {
     return true;
 }
 
-void Driver::move_from_before(double d) {
+// Where a force jumps, no step ends right beside the jump: with the force the motion is on the side without it, and
+// the other way round. Then this is false.
+bool Driver::reached_from_before(double d) {
     State& s = instance_.state;
     s = before_;
-    if (short_of_a_step(d)) return drift(d);
-    StepResult result = scheme_->step(instance_, d, statistics);
-    if (result.status != Status::done) fail(result, d);
+    if (short_of_a_step(d)) {
+        drift(d);
+        return true;
+    }
+    if (scheme_->step(instance_, d, statistics).status != Status::done) return false;
     scheme_->accept(instance_);
     instance_.follow_turns();
     s.drift = 0;
+    return true;
 }
 
 // Shorter steps from `before_` end where nothing has occurred (lo) or something has (hi), until both are one time:
@@ -124,9 +129,9 @@ void Driver::locate(double h) {
     const double width = std::max(narrow * h, 2 * instant(s.t + h));
     for (int k = 1, side = 0; hi - lo > width; ++k) {
         const double d = guess(lo, f_lo, hi, f_hi, k % (trusted + 1) == 0);
-        move_from_before(d);
-        see();
-        const double f = excess();
+        const bool reached = reached_from_before(d);
+        if (reached) see();
+        const double f = reached ? excess() : 0;  // unknown: the next guess is the middle
         const bool here = f > 0;
         if (here) {
             hi = d, f_hi = f, after_ = s;
