@@ -61,7 +61,7 @@ def test_a_bump_stop_gives_back_the_speed_without_damping() -> None:
     assert result["b.vx"][-1] == pytest.approx(2.0, abs=1e-4)
     depth = 2.0 * np.sqrt(2.0 / 2e4)  # v sqrt(m/k)
     assert result["b.x"].max() == pytest.approx(1.5 + depth, rel=1e-3)
-    np.testing.assert_allclose(result["f.energy"] + result["energy.kinetic"], 4.0, rtol=1e-5)
+    np.testing.assert_allclose(result["f.energy"] + result["energy.kinetic"], 4.0, rtol=1e-4)
 
 
 def test_a_damped_stop_never_pulls() -> None:
