@@ -22,6 +22,7 @@ from mbdfmu.blocks import BlockElement
 from mbdfmu.description import (
     Block,
     Body,
+    Callback,
     Coordinate,
     Description,
     Force,
@@ -327,6 +328,8 @@ def _made(element: Any, dimensions: int = 2) -> Element:
         given = {"body": "BODY"}
     elif element in (State, Variable):
         given = {"rate" if element is State else "value": "time"}
+    elif element is Callback:
+        given = {"python": abs, "inputs": ("time",)}
     elif element is Motion:
         given = {"of": "BODY.phi", "value": "time"}
     missing = (name for name, info in element.model_fields.items() if info.is_required() and name not in given)

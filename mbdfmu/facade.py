@@ -20,6 +20,7 @@ from mbdfmu.analyses.simulate import simulate as run
 from mbdfmu.description import (
     Block,
     Body,
+    Callback,
     Constraint,
     Coordinate,
     Description,
@@ -47,7 +48,7 @@ from mbdfmu.tabular import read_inputs
 _SECTION: dict[type[Element], str] = {
     Parameter: "parameters", Input: "inputs", Marker: "markers", Body: "bodies", Joint: "joints", Force: "forces",
     Motion: "motions", Coordinate: "coordinates", Constraint: "constraints", Output: "outputs",
-    State: "states", Variable: "variables", Block: "blocks",
+    State: "states", Variable: "variables", Block: "blocks", Callback: "callbacks",
     Event: "events", Impact: "impacts", Submodel: "submodels", Table: "tables",
 }  # fmt: skip
 Start = Mapping[str, float] | Equilibrium | str | None
@@ -63,16 +64,17 @@ class Model:
         self._compiled: CompiledModel | None = None
         self._description: Description | None = None
         self._origin = ""  # the file, as findings begin with it
+        self._allow_python = False
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model file (JSON)."""
+    def load(cls, path: str | os.PathLike[str], *, allow_python: bool = False) -> Self:
+        """Read a model file (JSON); `allow_python` lets its callbacks import and run the Python code that they name."""
         origin = f"{os.fspath(path)}: "
         try:
             model = cls.from_description(Description.load(path))
         except ModelError as error:
             raise _complete(error, origin) from None
-        model._origin = origin
+        model._origin, model._allow_python = origin, allow_python
         return model
 
     @classmethod
@@ -140,7 +142,7 @@ class Model:
 
     def compile(self) -> CompiledModel:
         """The equations in arrays; a new object at every call, each for one thread."""
-        return CompiledModel(self._shared().lowered)
+        return CompiledModel(self._shared().lowered, allow_python=self._allow_python)
 
     def _shared(self) -> CompiledModel:
         if self._compiled is None:
@@ -149,7 +151,7 @@ class Model:
                 lowered = lower(description)
             except ModelError as error:
                 raise ModelError(self._origin + problem for problem in error.problems) from None
-            self._compiled = CompiledModel(lowered)
+            self._compiled = CompiledModel(lowered, allow_python=self._allow_python)
         return self._compiled
 
     @property

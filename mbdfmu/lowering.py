@@ -32,12 +32,13 @@ MAGIC = b"MBDFMU\r\n"
 # Shared with `Space` of solver/tape.hpp.
 SPACES = {
     "t": 0, "u": 1, "ud": 2, "p": 3, "q": 4, "v": 5, "a": 6, "lam": 7, "x": 8, "xd": 9, "c": 10, "r": 11, "turn": 12,
-    "y": 13, "computed": 14,
+    "y": 13, "ext": 14, "computed": 15,
 }  # fmt: skip
 # Derivative kinds shared with `Kind` of solver/system.hpp.
 BY_A, BY_V, BY_Q, BY_X, PLAIN = range(5)
 _KIND = {"a": BY_A, "v": BY_V, "x": BY_X, "lam": PLAIN, "xd": PLAIN, "y": PLAIN}
 _SOLVED = frozenset({"a", "lam", "xd", "y"})  # the spaces of what index 1 solves for
+_GIVEN = frozenset(SPACES) - _SOLVED
 # Kinds of what is watched, shared with solver/switches.hpp.
 EVENT, CROSSING, IMPACT = range(3)
 _LEVELS = ("position", "velocity", "acceleration")
@@ -139,6 +140,7 @@ class _Lowering:
             "r": {f"{b}.r{i}{j}": 9 * n + 3 * i + j
                   for n, b in enumerate(self.spatial) for i in range(3) for j in range(3)},
             "turn": {w.name: k for k, w in enumerate(model.windings)},
+            "ext": {name: k for k, name in enumerate(name for f in model.functions for name in f.symbols)},
         }  # fmt: skip
         states = self.nv + len(self.rows)
         self.first = {"v": 0, "a": 0, "lam": self.nv, "x": states, "xd": states, "y": states + len(self.x)}  # columns
@@ -295,7 +297,9 @@ class _Lowering:
         solved = dict(enumerate(equations, first))
         values = {**force, **{self.nv + row: node for row, node in phi.items()}, **solved}
         entries = [entry for row, node in values.items() for entry in self._derivatives(row, node)]
+        given = [node for f in self.m.functions for node in f.inputs]
         self._linear = all(_affine(node, _SOLVED) for node in (*force.values(), *solved.values()))
+        self._linear = self._linear and all(_only(node, _GIVEN) for node in given)
         levels = [_LEVELS.index(self.rows[row][1].level) for row in phi]
         rates = [self._rates(node, level) for node, level in zip(phi.values(), levels, strict=True)]
         positions = {row: node for (row, node), level in zip(phi.items(), levels, strict=True) if level == 0}
@@ -309,6 +313,7 @@ class _Lowering:
             "monitor": [w.node for w in self.m.windings] + [side.node for side in self.m.sides],
             "cond": [*conditions, *(e[2] for e in condition_entries)],
             "signal": computed,
+            "inputs": [node for f in self.m.functions for node in (*f.inputs, *f.parameters)],
             "events": [e.indicator for e in self._indicators] + [i.ends for i in self.m.impacts],
             "written": [w.node for w in self._written],
         }
@@ -318,6 +323,9 @@ class _Lowering:
         sections["breaks"] = _ints(self._breaks([*programs["resid"], *programs["rates"]]))
         sections |= self._program("param", self.constants.nodes)
         sections |= self._curves()
+        sections["functions"] = _ints(
+            n for f in self.m.functions for n in (len(f.inputs), len(f.parameters), len(f.values))
+        )
         sections["rrows"] = _ints(values)
         sections["crows"] = _ints(positions)
         sections["raterows"] = _ints(phi)
@@ -341,6 +349,20 @@ class _Lowering:
 
     def _derivatives(self, row: int, node: Node) -> Iterable[tuple[int, int, int, Node]]:
         """Derivatives of an expression row by every unknown that it holds: (row, column, kind, value)."""
+        yield from self._own_derivatives(row, node)
+        for value in self._symbols(node, "ext"):
+            slope = self.graph.diff(node, value)
+            for by_input, given in self._outer[value.value[1]]:
+                for _, column, kind, inner in self._own_derivatives(row, given):
+                    yield row, column, kind, slope * self.graph.symbol("ext", by_input) * inner
+
+    @cached_property
+    def _outer(self) -> dict[str, list[tuple[str, Node]]]:
+        """By value of a function outside: the names of its derivatives, and the inputs they are by."""
+        functions = self.m.functions
+        return {value: list(zip(f.slopes(value), f.inputs, strict=True)) for f in functions for value in f.values}
+
+    def _own_derivatives(self, row: int, node: Node) -> Iterable[tuple[int, int, int, Node]]:
         for name in self.motion.of(node):
             yield row, self.q[name], BY_Q, self.motion.diff(node, name)
         for s in self._with_whole_rotations(node):

@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <optional>
 
 #include "driver.hpp"
 #include "schemes/table.hpp"
@@ -42,14 +43,66 @@ bool interrupted(void*) {
 class Simulation {
 public:
     Simulation(std::shared_ptr<System> system, const std::string& scheme, const std::vector<double>& options,
-               const DriverOptions& driver)
+               const DriverOptions& driver, std::vector<nb::callable> functions)
         : system_(std::move(system)),
+          functions_(std::move(functions)),
           instance(*system_),
-          driver(instance, make_scheme(scheme, *system_, options), driver) {}
+          driver(instance, make_scheme(scheme, *system_, options), driver) {
+        if (functions_.empty()) return;
+        if (functions_.size() != system_->functions.size()) throw ModelError("the model calls another number of functions");
+        instance.work.outside = {this, &Simulation::call};
+    }
+    Simulation(const Simulation&) = delete;
+    Simulation& operator=(const Simulation&) = delete;
+
+    // Runs `f` without the GIL. Where that ends in StepFailed, an exception that a function has raised is its cause.
+    template <class F>
+    auto guarded(F&& f) {
+        raised_.reset();
+        try {
+            nb::gil_scoped_release release;
+            return f();
+        } catch (const StepFailed& error) {
+            if (!raised_) throw;
+            nb::python_error cause = std::move(*raised_);
+            raised_.reset();
+            nb::raise_from(cause, step_failed, "%s", error.what());
+        }
+    }
 
     std::shared_ptr<System> system_;
+    std::vector<nb::callable> functions_;
+    std::optional<nb::python_error> raised_;
     Instance instance;
     Driver driver;
+    static inline PyObject* step_failed = nullptr;  // NativeStepFailed
+
+private:
+    // function(t, inputs, parameters, wanted) -> values, derivatives or None
+    static bool call(void* context, int function, double t, const double* inputs, const double* parameters,
+                     double* values, double* derivatives) {
+        auto& self = *static_cast<Simulation*>(context);
+        const System::Function& f = self.system_->functions[function];
+        nb::gil_scoped_acquire gil;
+        try {
+            const auto array = [](const double* from, int count) {
+                return own(std::vector<double>(from, from + count));
+            };
+            const nb::object found = self.functions_[function](t, array(inputs, f.inputs),
+                                                               array(parameters, f.parameters), derivatives != nullptr);
+            const auto [given, slopes] = nb::cast<std::pair<Input, Input>>(found);
+            const std::size_t count = f.values, entries = derivatives ? count * f.inputs : 0;
+            if (given.shape(0) != count || slopes.shape(0) != entries)
+                throw ModelError("a function has returned another number of values");
+            std::copy_n(given.data(), count, values);
+            if (derivatives) std::copy_n(slopes.data(), entries, derivatives);
+            return true;
+        } catch (nb::python_error& error) {
+            if (!error.matches(PyExc_Exception)) throw;  // Ctrl-C: the state is untouched until a step is accepted
+            self.raised_.emplace(std::move(error));
+            return false;
+        }
+    }
 };
 
 void check(const Input& given, int wanted, const char* name) {
@@ -93,7 +146,7 @@ NB_MODULE(_solver, m) {
     constexpr auto owned = nb::rv_policy::automatic;  // arrays own their numbers
     m.doc() = "native core of mbdfmu";
     nb::exception<ModelError>(m, "NativeModelError", PyExc_ValueError);
-    nb::exception<StepFailed>(m, "NativeStepFailed", PyExc_RuntimeError);
+    Simulation::step_failed = nb::exception<StepFailed>(m, "NativeStepFailed", PyExc_RuntimeError).ptr();
 
     nb::class_<System>(m, "System")
         .def("__init__",
@@ -156,12 +209,12 @@ NB_MODULE(_solver, m) {
             "__init__",
             [](Simulation* self, std::shared_ptr<System> system, const std::string& scheme,
                const std::vector<double>& options, double tolerance, double step, double first_step,
-               double largest_step, double smallest_step) {
+               double largest_step, double smallest_step, std::vector<nb::callable> functions) {
                 new (self) Simulation(std::move(system), scheme, options,
-                                      {tolerance, step, first_step, largest_step, smallest_step});
+                                      {tolerance, step, first_step, largest_step, smallest_step}, std::move(functions));
             },
             "system"_a, "scheme"_a, "options"_a, "tolerance"_a, "step"_a, "first_step"_a, "largest_step"_a,
-            "smallest_step"_a)
+            "smallest_step"_a, "functions"_a = std::vector<nb::callable>{})
         .def("set_parameter", [](Simulation& s, int k, double value) { s.instance.set_parameter(k, value); })
         .def("change_parameter", [](Simulation& s, int k, double value) { s.driver.change_parameter(k, value); })
         .def(
@@ -175,10 +228,11 @@ NB_MODULE(_solver, m) {
                     for (const auto& [k, value] : *given)
                         if (k < 0 || k >= s.system_->nv || !std::isfinite(value))
                             throw ModelError("a start value is not finite or belongs to no coordinate");
-                nb::gil_scoped_release release;
-                s.instance.start({correct, q, v, positions});
-                s.driver.start();
-                s.instance.report();
+                s.guarded([&] {
+                    s.instance.start({correct, q, v, positions});
+                    s.driver.start();
+                    s.instance.report();
+                });
             },
             "correct"_a = false, "q"_a = std::vector<std::pair<int, double>>{},
             "v"_a = std::vector<std::pair<int, double>>{}, "positions"_a = std::vector<double>{})
@@ -217,20 +271,13 @@ NB_MODULE(_solver, m) {
         .def(
             "advance",
             [](Simulation& s, double t, long limit) {
-                bool arrived = false;
-                {
-                    nb::gil_scoped_release release;
-                    arrived = s.driver.advance(t, interrupted, nullptr, limit);
-                }
+                const bool arrived = s.guarded([&] { return s.driver.advance(t, interrupted, nullptr, limit); });
                 if (PyErr_Occurred()) throw nb::python_error();  // the KeyboardInterrupt that `interrupted` found
                 return arrived;
             },
             "t"_a, "limit"_a = 0)
         .def("report",
-             [](Simulation& s) {
-                 nb::gil_scoped_release release;
-                 s.instance.report();
-             })
+             [](Simulation& s) { s.guarded([&] { s.instance.report(); }); })
         .def("signals",
              [](Simulation& s) {
                  std::vector<double> out(s.system_->signal_count());
@@ -239,10 +286,7 @@ NB_MODULE(_solver, m) {
              })
         .def("save", [](const Simulation& s) { return State(s.instance.state); })
         .def("restore",
-             [](Simulation& s, const State& state) {
-                 nb::gil_scoped_release release;
-                 s.driver.restore(state);
-             })
+             [](Simulation& s, const State& state) { s.guarded([&] { s.driver.restore(state); }); })
         .def_prop_ro("time", [](const Simulation& s) { return s.instance.state.t; })
         .def_prop_ro("given_up", [](const Simulation& s) { return s.instance.given_up(); })
         .def_prop_ro("redundancies",

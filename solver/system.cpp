@@ -1,6 +1,8 @@
 #include "system.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <sstream>
 
 namespace mbd {
@@ -21,6 +23,7 @@ System::System(const unsigned char* data, std::size_t size) {
     identity = blob.checksum();
     read_counts(blob);
     read_elements(blob);
+    read_functions(blob);
     read_programs(blob);
     read_names(blob);
     read_conditions(blob);
@@ -99,8 +102,26 @@ Spaces System::spaces() const {
     Spaces all{};
     all[TIME] = 2, all[INPUT] = all[INPUT_RATE] = nu, all[PARAMETER] = np, all[CONSTANT] = n_constants;
     all[Q] = nq(), all[V] = all[A] = nv, all[LAMBDA] = nc, all[X] = all[XDOT] = nx;
-    all[ROTATION] = 9 * spatial_, all[TURN] = turns, all[ALGEBRAIC] = ny;
+    all[ROTATION] = 9 * spatial_, all[TURN] = turns, all[ALGEBRAIC] = ny, all[OUTSIDE] = outside_;
     return all;
+}
+
+void System::read_functions(const Blob& blob) {
+    const auto raw = blob.ints("functions");
+    if (raw.size() % 3) damaged("the table of functions is cut short");
+    long long inputs = 0;
+    for (std::size_t k = 0; k < raw.size(); k += 3) {
+        const Function f{raw[k], raw[k + 1], raw[k + 2], outside_};
+        if (std::min({f.inputs, f.parameters, f.values}) < 0 || std::max({f.inputs, f.parameters, f.values}) > 10'000)
+            damaged("a function has an impossible number of inputs or values");
+        inputs += f.inputs + f.parameters;
+        if (outside_ + static_cast<long long>(f.values) * (1 + f.inputs) > largest_count)
+            damaged("a function has too many derivatives");
+        outside_ += f.values * (1 + f.inputs);
+        functions.push_back(f);
+    }
+    function_inputs_ = Tape(blob, "inputs", spaces());
+    if (function_inputs_.outputs() != inputs) damaged("the inputs of functions have the wrong number");
 }
 
 void System::read_programs(const Blob& blob) {
@@ -255,7 +276,9 @@ Workspace System::workspace() const {
     Workspace w;
     w.registers.resize(
         std::max({residual_.size(), derivative_.size(), constraints_.size(), rates_.size(), monitor_.size(),
-                  conditions_.size(), signals_.size(), indicators_.size(), written_.size()}));
+                  conditions_.size(), signals_.size(), indicators_.size(), written_.size(), function_inputs_.size()}));
+    w.outside_values.resize(outside_);
+    w.outside_inputs.resize(function_inputs_.outputs());
     w.cs.resize(2 * bodies_);
     w.rotations.resize(9 * spatial_);
     w.inverse_tangents.resize(9 * spatial_);
@@ -343,6 +366,7 @@ Point System::prepared(const Point& point, Workspace& w) const {
     for (int b = 0; b < spatial_; ++b) rotation_matrix(q + nv + 4 * b, &w.rotations[9 * b]);
     Point p = point;
     p.at[ROTATION] = w.rotations.data();
+    p.at[OUTSIDE] = w.outside_values.data();
     return p;
 }
 
@@ -364,9 +388,28 @@ void System::planar_bodies(const Point& point, bool derivatives, Evaluation& e) 
     }
 }
 
+// What fails gives values that are not finite, which ends the step.
+void System::call_outside(const Point& point, Workspace& w, bool derivatives) const {
+    if (w.outside.call == nullptr)
+        throw ModelError("the model calls functions in Python, which are not here; start it from Python");
+    function_inputs_.run(point, w.registers.data());
+    for (std::size_t k = 0; k < w.outside_inputs.size(); ++k)
+        w.outside_inputs[k] = function_inputs_.output(w.registers.data(), static_cast<int>(k));
+    const double* input = w.outside_inputs.data();
+    for (std::size_t k = 0; k < functions.size(); ++k) {
+        const Function& f = functions[k];
+        double *values = w.outside_values.data() + f.first, *slopes = derivatives ? values + f.values : nullptr;
+        if (!w.outside.call(w.outside.context, static_cast<int>(k), *point.at[TIME], input, input + f.inputs, values,
+                            slopes))
+            std::fill_n(values, f.values, std::numeric_limits<double>::quiet_NaN());
+        input += f.inputs + f.parameters;
+    }
+}
+
 template <bool Derivatives>
 void System::evaluate(const Point& given, const Coefficients& z, Workspace& w, double* r) const {
     const Point point = prepared(given, w);
+    if (!functions.empty()) call_outside(point, w, Derivatives);
     const double *c = point.at[CONSTANT], *q = point.at[Q];
     std::fill(r, r + n(), 0.0);
     if constexpr (Derivatives)

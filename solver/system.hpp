@@ -35,8 +35,18 @@ struct Coefficients {
     double ca, cv, cq, cx, xv;
 };
 
+// The functions outside the core that a model calls.
+struct Outside {
+    void* context = nullptr;
+    // Values and, where wanted, their derivatives by the inputs (row by row); false where the function failed.
+    bool (*call)(void* context, int function, double t, const double* inputs, const double* parameters, double* values,
+                 double* derivatives) = nullptr;
+};
+
 // Numbers that one thread needs to evaluate a System; sized once.
 struct Workspace {
+    Outside outside;
+    std::vector<double> outside_values, outside_inputs;
     std::vector<double> registers, cs, rotations, inverse_tangents, singles, pairs, solve_work;
 };
 
@@ -87,6 +97,13 @@ public:
     void increments(const double* q, double* unknowns) const;
     int spatial_bodies() const { return spatial_; }
 
+    // ---- functions outside the core
+    struct Function {
+        int inputs, parameters, values;
+        int first;  // of its values in space OUTSIDE; the derivatives follow
+    };
+    std::vector<Function> functions;
+
     // ---- structure
     Pattern pattern;
     std::vector<char> level;  // of every constraint row: 0 position, 1 velocity, 2 acceleration
@@ -130,7 +147,8 @@ private:
     std::vector<Element> coincident_, angle_, inline_, translational_, rotational_springs_;  // planar
     std::vector<Element> coincident3_, perpendicular_, in_plane_;                            // spatial
     Tape parameters_, residual_, derivative_, constraints_, rates_, monitor_, conditions_, signals_, indicators_,
-        written_;
+        written_, function_inputs_;
+    int outside_ = 0;  // numbers in space OUTSIDE
     std::vector<std::string> written_labels_;
     std::vector<std::int32_t> residual_rows_, constraint_rows_, rate_rows_;
     std::vector<Entry> entries_;
@@ -147,6 +165,8 @@ private:
     void evaluate(const Point& point, const Coefficients& z, Workspace& w, double* r) const;
     // fills the workspace's angles and rotations; the point with the rotations in it
     Point prepared(const Point& point, Workspace& w) const;
+    void call_outside(const Point& point, Workspace& w, bool derivatives) const;
+    void read_functions(const Blob& blob);
     static void kind_factors(const Coefficients& z, double (&factor)[4][KINDS]);
     void planar_bodies(const Point& point, bool derivatives, Evaluation& e) const;
     std::string body_of(int coordinate) const {

@@ -31,6 +31,7 @@ enum Space : int {
     ROTATION,
     TURN,
     ALGEBRAIC,
+    OUTSIDE,
     COMPUTED,
     SPACES
 };

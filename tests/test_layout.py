@@ -20,6 +20,7 @@ ORDER = (
     ("errors",),
     ("files",),
     ("registry",),
+    ("calling",),
     ("units",),
     ("tabular",),
     ("expressions",),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mbdfmu.analyses.callbacks import called
 from mbdfmu.analyses.native import _solver, translated
 from mbdfmu.analyses.redundancy import Redundancy, redundancies
 from mbdfmu.analyses.settings import Settings
@@ -29,11 +30,12 @@ class CompiledModel:
     rotations theta) and then the quaternions of the bodies: `moved` applies an increment. One object serves one thread.
     """
 
-    def __init__(self, lowered: Lowered) -> None:
+    def __init__(self, lowered: Lowered, *, allow_python: bool = False) -> None:
         self.lowered = lowered
+        self.functions = called(lowered.model.functions, allowed=allow_python)
         with translated(f"model '{lowered.model.description.name}': "):
             self.system = _solver.System(lowered.blob)
-            self._native = _solver.Simulation(self.system, *Settings().native())
+            self._native = _solver.Simulation(self.system, *Settings().native(), functions=self.functions)
 
     @property
     def nv(self) -> int:

@@ -25,4 +25,10 @@ def translated(prefix: str = "") -> Iterator[None]:
     except _solver.NativeModelError as error:
         raise ModelError(f"{prefix}{error}") from None
     except _solver.NativeStepFailed as error:
-        raise StepFailed(f"{prefix}{error}") from None
+        raise StepFailed(f"{prefix}{_with_cause(error)}") from error.__cause__
+
+
+def _with_cause(error: BaseException) -> str:
+    """A function in Python that has raised an exception is what went wrong."""
+    cause = error.__cause__
+    return str(error) if cause is None else f"{error}; {cause}"

@@ -55,7 +55,7 @@ class Simulation:
                 raise ModelError(f"{what} must be a mapping name -> value, found {type(given).__name__}")
         correct = bool(parameters or start) if assemble is None else assemble
         with translated(f"model '{self._model.description.name}': "):
-            self._native = _solver.Simulation(compiled.system, *settings.native())
+            self._native = _solver.Simulation(compiled.system, *settings.native(), functions=compiled.functions)
             self._constraint_labels = compiled.constraint_labels
             kept = self._set_start(parameters, starts)
             self._native.start(correct, *kept)

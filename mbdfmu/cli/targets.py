@@ -5,10 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from mbdfmu.errors import ModelError, did_you_mean
 
 if TYPE_CHECKING:
     from mbdfmu.facade import Model
+
+
+_ALLOWED = "mbdfmu.allow_python"
+
+
+def _allow(ctx: click.Context, option: click.Parameter, value: bool) -> None:
+    ctx.meta[_ALLOWED] = value
+
+
+# For the verbs that run a model.
+allow_python = click.option(
+    "--allow-python", is_flag=True, expose_value=False, callback=_allow,
+    help="Let the model's callbacks import and run the Python code that they name.",
+)  # fmt: skip
 
 
 def is_fmu(target: str) -> bool:
@@ -31,7 +47,7 @@ def load_model(target: str) -> Model:
 
     path = Path(target)
     if path.is_file():
-        return Model.load(path)
+        return Model.load(path, allow_python=bool(click.get_current_context().meta.get(_ALLOWED)))
     if path.suffix.lower() == ".json" or len(path.parts) > 1:
         hint = f"; did you mean the shipped model '{path.stem}'?" if path.stem in content.names() else _similar(path)
         raise ModelError(f"{target}: there is no such file{hint}")

@@ -18,6 +18,7 @@ from mbdfmu.description.parts import (
     TURN,
     Block,
     Body,
+    Callback,
     Constraint,
     Coordinate,
     Element,
@@ -156,6 +157,7 @@ class Description(Header):
     states: dict[Name, State] = Field(default_factory=dict)
     variables: dict[Name, Variable] = Field(default_factory=dict)
     blocks: dict[Name, Block] = Field(default_factory=dict)
+    callbacks: dict[Name, Callback] = Field(default_factory=dict)
     events: dict[Name, Event] = Field(default_factory=dict)
     impacts: dict[Name, Impact] = Field(default_factory=dict)
     outputs: dict[Name, Output] = Field(default_factory=dict)
@@ -229,6 +231,11 @@ class Description(Header):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file; an existing one is replaced as a whole or not at all."""
+        callbacks = self.flat().callbacks
+        lost = [name for name, callback in callbacks.items() if not callback.python.can_be_named]
+        if lost:
+            cure = "move its function to the top of a module"
+            raise ModelError(f"callbacks.{k}: a file cannot name {str(callbacks[k].python)!r}; {cure}" for k in lost)
         with atomic(path) as temporary:
             temporary.write_text(self.to_json(), encoding="utf-8", newline="\n")
 

@@ -33,6 +33,7 @@ from mbdfmu.description.values import (
     Axis,
     BodyName,
     Color,
+    Count,
     Either,
     Expression,
     Flag,
@@ -46,6 +47,7 @@ from mbdfmu.description.values import (
     Point,
     Positive,
     PositiveNumber,
+    PythonFunction,
     Quadruple,
     Several,
     Sizes,
@@ -54,6 +56,7 @@ from mbdfmu.description.values import (
     Triple,
     UnitText,
     Value,
+    Values,
     shown,
 )
 from mbdfmu.errors import ModelError
@@ -232,6 +235,30 @@ class Variable(Short):
             found = "neither" if self.value is None else "both"
             raise ModelError(f'must have either a "value" or an "equation", found {found}')
         _alike(self.start, self.law, "the value" if self.equation is None else "the equation")
+        return self
+
+
+class Callback(Part):
+    """A function in Python: `f(t, inputs, parameters)` returns values, or these and their derivatives by the inputs.
+
+    It must keep nothing between calls, since steps are tried again: memory is a state.
+    """
+
+    python: PythonFunction
+    inputs: Values
+    parameters: Values | tuple[()] = ()  # expressions of parameters alone
+    outputs: Count = 1
+    start: Several = 0.0  # where the search for the values begins
+    unit: UnitText = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What its values are called behind its own name."""
+        return ("",) if self.outputs == 1 else tuple(f"[{k}]" for k in range(1, self.outputs + 1))
+
+    @model_validator(mode="after")
+    def _sizes(self) -> Self:
+        _alike(self.start, (0.0,) * self.outputs if self.outputs > 1 else 0.0, "the output")
         return self
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mbdfmu.description.messages import Location, path
-from mbdfmu.description.values import File, shown
+from mbdfmu.description.values import Code, File, shown
 from mbdfmu.errors import ModelError
 
 MAX_DEPTH = 50  # of nested objects and lists; a model needs about six
@@ -50,7 +50,11 @@ def read_bytes(source: Path) -> bytes:
 
 
 def locate(data: dict[str, Any], folder: Path, chain: tuple[str, ...]) -> None:
-    """Tell the files of sub-models which folder they are relative to and which files are around them."""
+    """Tell files and Python modules which folder they are relative to, and sub-models which files are around them."""
+    callbacks = data.get("callbacks")
+    for entry in callbacks.values() if isinstance(callbacks, dict) else ():
+        if isinstance(entry, dict) and isinstance(entry.get("python"), str) and ":" in entry["python"]:
+            entry["python"] = Code(entry["python"], folder)
     submodels = data.get("submodels")
     for entry in submodels.values() if isinstance(submodels, dict) else ():
         if isinstance(entry, dict) and isinstance(entry.get("file"), str):

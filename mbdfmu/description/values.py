@@ -46,6 +46,23 @@ class In:
         return {**handler(core), "unit": self.unit}
 
 
+class Code(str):
+    """A function in Python, `module:function`: the folder where the module may lie, or the function itself."""
+
+    folder: Path | None
+    function: Callable[..., Any] | None
+
+    def __new__(cls, text: str, folder: Path | None = None, function: Callable[..., Any] | None = None) -> Self:
+        code = super().__new__(cls, text)
+        code.folder, code.function = folder, function
+        return code
+
+    @property
+    def can_be_named(self) -> bool:
+        """Whether a file can say it, so that it is found again."""
+        return bool(re.fullmatch(f"{DOTTED}:{DOTTED}", self)) and not self.startswith("__main__:")
+
+
 class Formula(str):
     """The text of an expression; sub-models find it wherever an element holds it."""
 
@@ -222,6 +239,23 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _file(value: object) -> File:
     return value if isinstance(value, File) else File(_text(value))
+
+
+def _code(value: object) -> Code:
+    if isinstance(value, Code):
+        return value
+    if callable(value):
+        name = getattr(value, "__qualname__", type(value).__qualname__)
+        return Code(f"{getattr(value, '__module__', '')}:{name}", function=value)
+    if isinstance(value, str) and re.fullmatch(f"{DOTTED}:{DOTTED}", value):
+        return Code(value)
+    raise ModelError(f'must be a function as "module:function", found {shown(value)}')
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1000:
+        raise ModelError(f"must be a whole number from 1 to 1000, found {shown(value)}")
+    return value
 
 
 def _mass_key(value: object) -> str:
@@ -409,4 +443,8 @@ _NAMES = (AfterValidator(_distinct), BeforeValidator(_name_list))
 JointNames = Annotated[tuple[JointName, ...], *_NAMES]
 SwitchNames = Annotated[tuple[_SwitchName, ...], *_NAMES]
 ParameterName = Annotated[str, PlainValidator(_reference), WithJsonSchema(_DOTTED_SCHEMA)]
+_CODE_SCHEMA = {"type": "string", "pattern": f"^{DOTTED}:{DOTTED}$"}
+PythonFunction = Annotated[Code, PlainValidator(_code), WithJsonSchema(_CODE_SCHEMA)]
+Count = Annotated[int, PlainValidator(_count), WithJsonSchema({"type": "integer", "minimum": 1})]
+Values = Annotated[_Values, BeforeValidator(_filled), WithJsonSchema(_LIST)]
 FileName = Annotated[str, PlainValidator(_file), WithJsonSchema({"type": "string"})]

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import html
+import importlib.util
+import inspect
 import os
 import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from mbdfmu.analyses import Settings
@@ -23,8 +26,9 @@ from mbdfmu.description import Experiment
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.files import atomic
 from mbdfmu.fmi.description import CAPABILITIES, EPOCH, About, build_time, interface_of, model_description
-from mbdfmu.fmi.interface import BLOB, INTERFACE, LOG_CATEGORIES
+from mbdfmu.fmi.interface import BLOB, INTERFACE, LOG_CATEGORIES, Callback
 from mbdfmu.lowering import Lowered
+from mbdfmu.signals import Function
 
 RUNTIMES = ("python", "native")
 SUFFIX = ".fmu"
@@ -87,13 +91,14 @@ def export(
 
     `settings` become the start values of the `solver.*` parameters; `experiment` is the model's own where not given.
     """
-    _check(runtime, path)
+    _check(runtime, path, lowered.model.functions)
     description = lowered.model.description
     settings = settings or Settings()
     about = About(text=description.text, tolerance=settings.tolerance, experiment=experiment or description.experiment,
                   log_categories=LOG_CATEGORIES)  # fmt: skip
-    interface = interface_of(lowered, settings)
-    resources = {BLOB: lowered.blob, INTERFACE: interface.to_json().encode()}
+    sources, callbacks = _packed(lowered.model.functions)
+    interface = replace(interface_of(lowered, settings), callbacks=callbacks)
+    resources = {**sources, BLOB: lowered.blob, INTERFACE: interface.to_json().encode()}
     guid = _digest(model_description(interface, about, ""), SCRIPT.encode(), *resources.values())
     files = _built_by_pythonfmu(guid, resources)
     _check_binaries(files, interface.model)
@@ -104,7 +109,10 @@ def export(
     return Path(path)
 
 
-def _check(runtime: str, path: str | os.PathLike[str]) -> None:
+def _check(runtime: str, path: str | os.PathLike[str], functions: Sequence[Function]) -> None:
+    if runtime == "native" and functions:
+        names = ", ".join(f"callback '{f.name}'" for f in functions)
+        raise ModelError(f"runtime 'native' has no Python, which {names} needs; use 'python', or expressions instead")
     if runtime == "native":
         raise ModelError(
             "runtime 'native' is not in this release, which exports through pythonfmu; leave it out or use 'python'"
@@ -113,6 +121,35 @@ def _check(runtime: str, path: str | os.PathLike[str]) -> None:
         raise ModelError(f"unknown runtime {runtime!r}{did_you_mean(runtime, RUNTIMES)}; known: {', '.join(RUNTIMES)}")
     if Path(path).suffix.lower() != SUFFIX:
         raise ModelError(f"{os.fspath(path)}: the name of an FMU must end in {SUFFIX}")
+
+
+def _packed(functions: Sequence[Function]) -> tuple[dict[str, bytes], tuple[Callback, ...]]:
+    """The source files of callbacks, under names that no other FMU has, and where each function is in them."""
+    sources, callbacks = {}, []
+    for f in functions:
+        module, function = _source_of(f)
+        name = f"callback_{_digest(module)[:16]}.py"
+        sources[name] = module
+        callbacks.append(
+            Callback(name=f.name, file=name, function=function, inputs=len(f.inputs), values=len(f.values))
+        )
+    return sources, tuple(callbacks)
+
+
+def _source_of(f: Function) -> tuple[bytes, str]:
+    """The module that holds a function, and its name there."""
+    module, _, path = f.python.partition(":")
+    file = f.python.folder / f"{module.replace('.', '/')}.py" if f.python.folder is not None else None
+    if f.python.function is not None:
+        found = inspect.getsourcefile(f.python.function)
+        file = None if found is None else Path(found)
+    elif file is None or not file.is_file():
+        spec = importlib.util.find_spec(module)
+        file = None if spec is None or spec.origin is None else Path(spec.origin)
+    if file is None or not file.is_file() or "<" in path:
+        reason = f"the source of {str(f.python)!r} cannot be packed into an FMU"
+        raise ModelError(f"callbacks.{f.name}: {reason}; move the function to the top of a module in a file")
+    return file.read_bytes(), path
 
 
 def _digest(*contents: bytes) -> str:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mbdfmu import _solver
+from mbdfmu.calling import Called
 from mbdfmu.errors import ModelError
 from mbdfmu.fmi.interface import INPUT, OPTIONS, PARAMETER, SETTING, SIGNAL, SOLVER, Interface, Value, Variable
 from mbdfmu.schemes import Scheme
@@ -40,8 +41,8 @@ class Instance:
     the last step, whatever has been set since: no output depends on an input at a communication point.
     """
 
-    def __init__(self, interface: Interface, blob: bytes) -> None:
-        self._interface = interface
+    def __init__(self, interface: Interface, blob: bytes, functions: Sequence[Called] = ()) -> None:
+        self._interface, self._functions = interface, list(functions)
         self._digest = hashlib.sha256(blob).hexdigest()
         self._system = _solver.System(blob)
         self._table = {v.reference: v for v in interface.variables}
@@ -151,7 +152,7 @@ class Instance:
 
     def _start(self, inputs: Mapping[int, float]) -> None:
         """As Model.start does: any changed parameter asks for assembly, which leaves the start values that were set."""
-        native = _solver.Simulation(self._system, *self._settings())
+        native = _solver.Simulation(self._system, *self._settings(), functions=self._functions)
         kept: dict[str, list[tuple[int, float]]] = {"q": [], "v": []}
         changed = [v for v in self._interface.with_role(PARAMETER) if self._given[v.reference] != v.start]
         for variable in changed:

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from mbdfmu.errors import ModelError
 
-FORMAT = 1  # of the JSON; raised when an older mbdfmu would misread a newer FMU
+FORMAT = 2  # of the JSON; raised when an older mbdfmu would misread a newer FMU
 SOLVER_REFERENCES = 1_000_000  # value references of `solver.*` begin here: they stay when the model gets more signals
 SOLVER = "solver."
 OPTIONS = "solver.options."
@@ -70,6 +70,17 @@ class Variable:
         return value
 
 
+@dataclass(frozen=True, kw_only=True)
+class Callback:
+    """A function in Python that the model calls: where it is in the resources, how many numbers go in and out."""
+
+    name: str
+    file: str
+    function: str
+    inputs: int
+    values: int
+
+
 _FOR_XML = ("unit", "text", "depends", "causality", "variability")  # the slave does without
 
 
@@ -79,6 +90,7 @@ class Interface:
 
     model: str
     variables: tuple[Variable, ...] = field(repr=False)
+    callbacks: tuple[Callback, ...] = ()
 
     def with_role(self, *roles: str) -> list[Variable]:
         """The variables of these roles, in order."""
@@ -90,7 +102,8 @@ class Interface:
             {k: v for k, v in asdict(variable).items() if v is not None and k not in _FOR_XML}
             for variable in self.variables
         ]
-        data = {"format": FORMAT, "model": self.model, "variables": rows}
+        callbacks = [asdict(callback) for callback in self.callbacks]
+        data = {"format": FORMAT, "model": self.model, "variables": rows, "callbacks": callbacks}
         return json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
     @classmethod
@@ -102,7 +115,8 @@ class Interface:
                 f"the FMU was exported in format {data.get('format')!r}, this mbdfmu reads format {FORMAT}; "
                 "export it again, or install the mbdfmu that wrote it"
             )
-        return cls(model=data["model"], variables=tuple(_variables(data["variables"])))
+        return cls(model=data["model"], variables=tuple(_variables(data["variables"])),
+                   callbacks=tuple(Callback(**row) for row in data["callbacks"]))  # fmt: skip
 
 
 def _variables(rows: Iterable[dict[str, Any]]) -> Iterable[Variable]:

@@ -19,9 +19,20 @@ from typing import Any, TypeVar
 from pythonfmu import Fmi2Slave
 from pythonfmu.enums import Fmi2Status
 
+from mbdfmu.calling import Called, checked, function_of, source_module
 from mbdfmu.errors import ModelError
 from mbdfmu.fmi.instance import REFUSALS, Instance
-from mbdfmu.fmi.interface import BLOB, ERROR_LOG, HEARD, INTERFACE, LOG_CATEGORIES, SOLVER_LOG, Interface, Value
+from mbdfmu.fmi.interface import (
+    BLOB,
+    ERROR_LOG,
+    HEARD,
+    INTERFACE,
+    LOG_CATEGORIES,
+    SOLVER_LOG,
+    Callback,
+    Interface,
+    Value,
+)
 
 _LOGGER = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -33,6 +44,11 @@ def hold(namespace: dict[str, Any]) -> None:
     It does so at every instantiation, which also runs the script once. Without this the next one meets freed memory.
     """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(namespace))
+
+
+def _called(callback: Callback, resources: Path) -> Called:
+    function = function_of(source_module(resources / callback.file), callback.function)
+    return checked(callback.name, callback.inputs, callback.values, function)
 
 
 class Slave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
@@ -51,7 +67,8 @@ class Slave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             sys.path.remove(str(resources))
         interface = Interface.from_json((resources / INTERFACE).read_text(encoding="utf-8"))
         self.modelName = interface.model
-        self._instance = Instance(interface, (resources / BLOB).read_bytes())
+        functions = [_called(callback, resources) for callback in interface.callbacks]
+        self._instance = Instance(interface, (resources / BLOB).read_bytes(), functions)
 
     @property
     def _model(self) -> Instance:

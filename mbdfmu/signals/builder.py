@@ -74,6 +74,7 @@ class _Builder:
         self.elements.markers()
         self.elements.joints()
         self.elements.variables()
+        self.elements.callbacks()
         self.diagram.outputs()
         self.elements.forces()
         self.elements.constraints()
@@ -81,6 +82,7 @@ class _Builder:
         switching.locks()
         switching.impacts()
         self.names.settle()  # the laws
+        self.elements.functions()
         self.elements.state_equations()
         self.diagram.equations()
         self.elements.check_loops()
@@ -98,7 +100,7 @@ class _Builder:
             description=self.d, graph=self.graph, motion=draft.motion, signals=draft.signals,
             coordinates=draft.coordinates, bodies=bodies, gravity=gravity, position_starts=positions,
             orientation_starts=orientations, velocity_starts=velocities, constraints=draft.constraints,
-            forces=draft.forces, states=draft.states(), unknowns=draft.unknowns,
+            forces=draft.forces, states=draft.states(), unknowns=draft.unknowns, functions=draft.functions,
             written=draft.names.written, windings=draft.windings, sides=draft.sides, initials=draft.initials,
             crossings=draft.crossings, events=draft.events, impacts=draft.impacts,
             generalized_forces={n: f for n, f in loads.items() if f is not self.graph.zero}, mass_matrix=matrix,

@@ -20,6 +20,7 @@ from mbdfmu.signals.table import (
     Crossing,
     Event,
     ForceTerm,
+    Function,
     Impact,
     Initial,
     Signal,
@@ -53,6 +54,7 @@ class Draft:
         self.initials: list[Initial] = []
         self.crossings: list[Crossing] = []
         self.unknowns: list[Algebraic] = []
+        self.functions: list[Function] = []
         self._states: dict[str, tuple[str, str, float]] = {}  # label, unit, nominal
         self._equations: dict[str, Node] = {}  # of states
         self.events: list[Event] = []

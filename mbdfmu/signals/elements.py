@@ -16,7 +16,7 @@ from mbdfmu.signals.between import Between
 from mbdfmu.signals.draft import Context, Draft
 from mbdfmu.signals.plane import Plane
 from mbdfmu.signals.space import Space
-from mbdfmu.signals.table import Constraint, ForceTerm, Initial, Signal, Winding
+from mbdfmu.signals.table import Constraint, ForceTerm, Function, Initial, Signal, Winding
 from mbdfmu.units import differentiated
 
 _WORK = "generalised force, towards a larger value"
@@ -250,6 +250,33 @@ class Elements:
             define = self._solved if variable.value is None else self._computed
             names = tuple(components(name, variable.law))
             self.draft.names.postpone(names, partial(define, name, variable), loops=True)
+
+    def callbacks(self) -> None:
+        """The values of functions in Python are unknowns, so that anything may use them."""
+        for name, callback in self.draft.d.callbacks.items():
+            for n, suffix in enumerate(callback.names):
+                one, graph = f"{name}{suffix}", self.draft.graph
+                given = callback.start[n] if isinstance(callback.start, tuple) else callback.start
+                start = self.draft.names.value(f"callbacks.{name}.start", given, PARAMETERS)
+                y = self.draft.names.unknown(one)
+                self.draft.unknown(one, f"callback '{one}'", y - graph.symbol("ext", one), start)
+                self.draft.add(Signal(name=one, unit=callback.unit, node=y, text=callback.text))
+
+    def functions(self) -> None:
+        """What functions in Python are given, once everything has its name."""
+        for name, callback in self.draft.d.callbacks.items():
+            value = self.draft.names.value
+            inputs = [value(f"callbacks.{name}.inputs[{k}]", v, ANY) for k, v in enumerate(callback.inputs)]
+            given = enumerate(callback.parameters)
+            fixed = [value(f"callbacks.{name}.parameters[{k}]", v, PARAMETERS) for k, v in given]
+            function = Function(
+                name=name,
+                python=callback.python,
+                inputs=tuple(inputs),
+                parameters=tuple(fixed),
+                values=tuple(f"{name}{suffix}" for suffix in callback.names),
+            )
+            self.draft.functions.append(function)
 
     def _computed(self, name: str, variable: Variable) -> None:
         for one, path, law in _laws(name, f"variables.{name}", variable.law):

@@ -6,7 +6,7 @@ import fnmatch
 from dataclasses import dataclass, field
 
 from mbdfmu.coordinates import Coordinates
-from mbdfmu.description import Description
+from mbdfmu.description import Code, Description
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.expressions import Graph, Node
 from mbdfmu.frames import Level, Load, Placed, Primitive, Side
@@ -91,6 +91,26 @@ class Algebraic:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Function:
+    """A function outside the core: its values and their derivatives are symbols ("ext", name)."""
+
+    name: str
+    python: Code
+    inputs: tuple[Node, ...]
+    parameters: tuple[Node, ...]
+    values: tuple[str, ...]
+
+    def slopes(self, value: str) -> list[str]:
+        """The derivatives of one value by the inputs."""
+        return [f"der({value}, {k})" for k in range(1, len(self.inputs) + 1)]
+
+    @property
+    def symbols(self) -> list[str]:
+        """Values, then derivatives row by row, as the solver keeps them."""
+        return [*self.values, *(name for value in self.values for name in self.slopes(value))]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Winding:
     """An angle that counts turns: the symbol ("turn", name) holds its last value, and `start` at the start."""
 
@@ -157,6 +177,7 @@ class SymbolicModel:
     forces: list[ForceTerm]
     states: list[State]
     unknowns: list[Algebraic]
+    functions: list[Function]
     written: list[Written]
     windings: list[Winding]
     sides: list[Side]

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mbdfmu.cli.printing import example, file_stem
-from mbdfmu.cli.targets import load_model
+from mbdfmu.cli.targets import allow_python, load_model
 from mbdfmu.cli.values import output_file, word
 
 RUNTIMES = ("python",)
@@ -30,6 +30,7 @@ RUNTIMES = ("python",)
     show_default=True,
     help="What runs the equations inside: python needs mbdfmu in the host's Python.",
 )
+@allow_python
 def command(model: str, output: Path | None, runtime: str) -> None:
     """Export a MODEL as an FMU for co-simulation."""
     loaded = load_model(model)

@@ -14,7 +14,7 @@ from mbdfmu.cli.endings import INTERRUPTED, NEGATIVE, end
 from mbdfmu.cli.printing import example, file_stem
 from mbdfmu.cli.progress import progress_bar
 from mbdfmu.cli.summary import final_values, summary
-from mbdfmu.cli.targets import fmu_file, is_fmu, load_model
+from mbdfmu.cli.targets import allow_python, fmu_file, is_fmu, load_model
 from mbdfmu.cli.values import assignments, constant, output_file, positive, word
 from mbdfmu.errors import ModelError, StepFailed
 
@@ -103,6 +103,7 @@ class Request:
     is_flag=True,
     help="Draw the recorded signals, without --record the outputs, into a .png beside the output file.",
 )
+@allow_python
 def command(target: str, output: Path | None, plot: bool, **given: Any) -> None:
     """Simulate a MODEL or FMU from time 0.
 
