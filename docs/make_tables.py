@@ -116,6 +116,7 @@ def _kind(rule: Mapping[str, Any]) -> str:
 _BOUNDS = {"maximum": " from 0 to 1", "exclusiveMinimum": " > 0", "minimum": " >= 0"}
 _PLAIN = {
     "number": lambda rule: "number" + next((text for key, text in _BOUNDS.items() if key in rule), ""),
+    "integer": lambda rule: "whole number > 0",
     "string": lambda rule: "name" if "A-Za-z" in rule.get("pattern", "") else "text",
     "boolean": lambda rule: "`true` or `false`",
     "array": lambda rule: _array(rule),

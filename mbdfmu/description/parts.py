@@ -245,8 +245,8 @@ class Callback(Part):
     """
 
     python: PythonFunction
-    inputs: Values
-    parameters: Values | tuple[()] = ()  # expressions of parameters alone
+    inputs: Values = ()
+    parameters: Values = ()  # expressions of parameters alone
     outputs: Count = 1
     start: Several = 0.0  # where the search for the values begins
     unit: UnitText = ""

@@ -330,6 +330,13 @@ def _rows(value: object) -> object:
     return tuple(rows)
 
 
+def _listed(value: object) -> object:
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(value, list | tuple):
+        raise ModelError(f"must be a list of numbers and expressions, found {shown(value)}")
+    return tuple(value)
+
+
 def _moments(value: tuple[float | str, ...]) -> tuple[float | str, ...]:
     for k, moment in enumerate(value[:3]):
         if isinstance(moment, float) and moment < 0:
@@ -446,5 +453,5 @@ ParameterName = Annotated[str, PlainValidator(_reference), WithJsonSchema(_DOTTE
 _CODE_SCHEMA = {"type": "string", "pattern": f"^{DOTTED}:{DOTTED}$"}
 PythonFunction = Annotated[Code, PlainValidator(_code), WithJsonSchema(_CODE_SCHEMA)]
 Count = Annotated[int, PlainValidator(_count), WithJsonSchema({"type": "integer", "minimum": 1})]
-Values = Annotated[_Values, BeforeValidator(_filled), WithJsonSchema(_LIST)]
+Values = Annotated[_Values, BeforeValidator(_listed), WithJsonSchema({**_LIST, "minItems": 0})]
 FileName = Annotated[str, PlainValidator(_file), WithJsonSchema({"type": "string"})]
