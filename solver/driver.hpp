@@ -51,10 +51,10 @@ private:
 
     // ---- events and breaks (events.cpp)
     std::vector<std::pair<double, std::string>> occurrences_;
-    std::vector<double> indicators_;  // at the state
-    std::vector<int> now_;            // what occurs there
-    State before_, after_;            // the step in which something occurs, and the motion up to it
-    long burst_ = 0;                  // occurrences since `burst_began_`, while time hardly advances
+    std::vector<double> indicators_;     // at the state
+    std::vector<int> now_;               // what occurs there
+    State before_, after_, last_quiet_;  // the step in which something occurs, and the motion up to it
+    long burst_ = 0;                     // occurrences since `burst_began_`, while time hardly advances
     double burst_began_ = 0;
     void watch();
     void see();
@@ -65,6 +65,7 @@ private:
     bool occurred(double h);
     bool reached_from_before(double d);
     void locate(double h);
+    bool drifted_into(double width, double longest);
     void act();
     bool gather(bool first);
     void happen();

@@ -11,6 +11,7 @@ namespace {
 
 constexpr double rearmed = 1e-7;  // of the largest value so far
 constexpr double narrow = 1e-10;  // of the step: how well the time of an event is known
+constexpr double far = 0.05;      // of the step: what a jump of a force keeps steps from ending in
 constexpr int trusted = 3;        // secants in a row before the bracket is halved
 constexpr long longest_burst = 1000;
 constexpr double standstill = 1e-6;  // of a step: time that hardly advances
@@ -123,7 +124,7 @@ void Driver::locate(double h) {
     State& s = instance_.state;
     double lo = 0, hi = h, f_hi = excess();
     after_ = s;
-    s = before_;
+    last_quiet_ = s = before_;
     see();
     double f_lo = excess();
     const double width = std::max(narrow * h, 2 * instant(s.t + h));
@@ -138,13 +139,38 @@ void Driver::locate(double h) {
             if (side == 1) f_lo *= 0.5;
         } else {
             lo = d, f_lo = f;
+            if (reached) last_quiet_ = s;
             if (side == -1) f_hi *= 0.5;
         }
         side = here ? 1 : -1;
     }
-    s = after_;
+    if (!drifted_into(width, far * h)) s = after_;
     s.last_step = std::max(before_.last_step, h);
     see();
+}
+
+// A force that jumps where something occurs acts at the end of a step already: there are times at which no step can
+// end, neither with it nor without. What is left is crossed without a step from the last time before (T9.5). False
+// where there is no such gap.
+bool Driver::drifted_into(double width, double longest) {
+    State& s = instance_.state;
+    const auto occurs_after = [&](double d) {
+        s = last_quiet_;
+        drift(d);
+        see();
+        return excess() > 0;
+    };
+    if (occurs_after(2 * width)) return false;
+    double lo = 2 * width, hi = 4 * width;
+    while (!occurs_after(hi)) {
+        lo = hi, hi *= 2;
+        if (hi > longest) return false;
+    }
+    while (hi - lo > width) {
+        const double d = lo + 0.5 * (hi - lo);
+        (occurs_after(d) ? hi : lo) = d;
+    }
+    return occurs_after(hi);
 }
 
 // ---------------------------------------------------------------- what happens
