@@ -64,6 +64,21 @@ def test_positions_and_states_are_of_second_order(name: str) -> None:
     assert orders(name) == pytest.approx({"q": 2.0, "X": 2.0}, abs=0.1)
 
 
+@pytest.mark.parametrize("rho", [0.75, 0.95])
+def test_eq_9a_is_of_first_order_and_draws_the_positions_along(rho: float) -> None:
+    assert orders("pi_actuator", states="paper", rho=rho) == pytest.approx({"q": 1.0, "X": 1.0}, abs=0.15)
+
+
+def test_steps_by_eq_9a_follow_the_square_root_of_the_tolerance() -> None:
+    """Eq. 38b: the local error of the states is of second order."""
+    steps = []
+    for tolerance in (1e-4, 1e-6):
+        simulation = model(file("pi_actuator")).start(tolerance=tolerance, options={"states": "paper", "rho": 0.75})
+        simulation.advance(1.0)
+        steps.append(simulation.statistics["steps"])
+    assert np.log10(steps[1] / steps[0]) / 2 == pytest.approx(1 / 2, abs=0.04)
+
+
 @pytest.mark.parametrize("name", MOVING)
 def test_errors_follow_the_tolerance(name: str) -> None:
     """Errors fall as eps^(2/3), steps grow as eps^(-1/3)."""
