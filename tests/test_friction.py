@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reference.states import reference
 
 import mbdfmu as mbd
 from mbdfmu.description import Description
@@ -60,6 +61,16 @@ def test_a_block_below_the_angle_of_friction_creeps_with_tanh_and_sticks_on_bris
     assert sticking["guide.displacement_rate"][-1] == pytest.approx(0, abs=1e-9)
     assert sticking["rub.bristle"][-1] == pytest.approx(slope, rel=1e-6)
     assert 1 <= sticking["guide.displacement"][-1] / (slope / 1e4) < 10  # some slipping before it stands still
+
+
+def test_the_shipped_block_sticks_and_slips_with_the_period_of_its_reference() -> None:
+    simulation, tops = mbd.models.load("stick_slip").start(tolerance=1e-8), reference("stick_slip_lugre")
+    stretch = []
+    for time in tops["time"]:
+        simulation.advance(time)
+        stretch.append(simulation["stretch"])
+        assert simulation["block.vx"] == pytest.approx(0, abs=2e-4)
+    np.testing.assert_allclose(stretch, tops["signals"]["x"], rtol=1e-5)
 
 
 # ---------------------------------------------------------------- loads
