@@ -246,7 +246,7 @@ def options() -> Iterator[Row]:
 
 def signals() -> Iterator[Row]:
     """Every signal of a sample of each element, found by asking for the table of a model that holds it."""
-    whole = Model.from_description(_free_body(2))
+    whole = Model.from_description(Description(**{**_free_body(2).to_data(), "energy_balance": True}))
     yield from _signal_rows("any model", [s for name in ALWAYS for s in whole.signals(name)])
     for label, section, element in _samples():
         for dimensions in _kinds(element) if isinstance(element, type) else [2]:
@@ -258,7 +258,7 @@ def signals() -> Iterator[Row]:
     yield from _signal_rows("any joint in space", [s for s in fixed if REACTION.fullmatch(s.name)])
 
 
-ALWAYS = ("time", "energy.kinetic", "energy.potential")
+ALWAYS = ("time", "energy.*", "power.*")
 REACTION = re.compile(r"JOINT\.(force|torque)\.[xyz]")
 
 

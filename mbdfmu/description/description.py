@@ -137,6 +137,7 @@ class Header(Whole):
     gravity: Annotated[Point, In("m/s2")] = (0.0, 0.0)
     length: Annotated[Positive | None, In("m")] = None  # the model's length scale
     velocity_terms: Literal["derived", "given"] = "derived"  # whether the forces hold the derivatives of M
+    energy_balance: bool = False  # sums up the power from outside as a state, `energy.supplied`
     experiment: Experiment | None = None
 
 

@@ -15,6 +15,7 @@ from mbdfmu.signals import table
 from mbdfmu.signals.diagram import Diagram
 from mbdfmu.signals.draft import Draft
 from mbdfmu.signals.elements import Elements
+from mbdfmu.signals.energy import WHOLE, Energies, add_energies
 from mbdfmu.signals.plane import Plane
 from mbdfmu.signals.space import Space
 from mbdfmu.signals.switching import Switching
@@ -89,7 +90,7 @@ class _Builder:
         matrix = {key: node for text, value in self.d.mass.items() for key, node in self._mass(text, value)}
         loads = {n: self.names.value(f"coordinates.{n}.force", c.force, ANY) for n, c in self.d.coordinates.items()}
         gravity = self.draft.point("gravity", self.d.gravity, PARAMETERS)
-        self._energy(bodies, matrix, gravity)
+        add_energies(self.draft, self._energies(bodies, matrix, gravity), loads)
         self._outputs()
         self.draft.check_lookups()
         switching.events()
@@ -165,17 +166,15 @@ class _Builder:
 
     # ---- the whole
 
-    def _energy(self, bodies: list[RigidBody], matrix: dict[tuple[str, str], Node], gravity: tuple[Node, ...]) -> None:
-        g = self.graph
+    def _energies(
+        self, bodies: list[RigidBody], matrix: dict[tuple[str, str], Node], gravity: tuple[Node, ...]
+    ) -> Energies:
         pairs = [self.geometry.energies(body, gravity) for body in bodies]
-        kinetic = [pair[0] for pair in pairs]
-        potential = [f.load.energy for f in self.draft.forces] + [pair[1] for pair in pairs]
-        for (a, b), m in matrix.items():
-            kinetic.append((0.5 if a == b else 1.0) * m * g.symbol("v", a) * g.symbol("v", b))
-        total = Signal(name="energy.kinetic", unit="J", node=g.sum(kinetic), text="of all bodies and coordinates")
-        self.draft.add(total)
-        text = "gravity on bodies and springs; forces on user-written coordinates have no known potential"
-        self.draft.add(Signal(name="energy.potential", unit="J", node=g.sum(potential), text=text))
+        v = partial(self.graph.symbol, "v")
+        written = [(0.5 if a == b else 1.0) * m * v(a) * v(b) for (a, b), m in matrix.items()]
+        changes = [self.geometry.power(body, gravity) for body in bodies]
+        kinetic, potential = ([pair[k] for pair in pairs] for k in (0, 1))
+        return Energies(kinetic=kinetic, gravity=potential, changes=changes, written=written)
 
     def _outputs(self) -> None:
         for name, o in self.d.outputs.items():
@@ -185,6 +184,8 @@ class _Builder:
             if known and unit(u).exponents != unit(known).exponents:
                 problem = f"{o.value} is in {known}, not in {u or '1'}; leave the unit out"
                 self.draft.problems.append(f"outputs.{name}: {problem}")
+            if name in self.draft.signals:
+                self.draft.problems.append(f"outputs.{name} {WHOLE}")
             self.draft.add(Signal(name=name, unit=unit(u).text, node=node, causality="output", text=o.text))
 
     def _length(self, positions: list[Node]) -> Node:
