@@ -296,6 +296,29 @@ def test_a_wheel_on_a_tabled_road_in_space_leans() -> None:
     assert rolling.start()["c.gap"] == pytest.approx(0.5 - 0.1 - 0.5 * np.cos(0.3))
 
 
+@pytest.mark.parametrize("mirror", ["x", "y"])
+@pytest.mark.parametrize(
+    "contact",
+    [
+        {"type": "sphere_plane", "radius": 0.1},
+        {"type": "wheel_road", "radius": 0.1, "height": "0.05*sin(3*c.x)"},
+        {"type": "sphere_box", "radius": 0.1, "size": [2, 0.02]},
+    ],
+    ids=lambda contact: contact["type"],
+)
+def test_a_mirrored_submodel_moves_as_the_image(contact: dict[str, Any], mirror: str) -> None:
+    """With gravity mirrored too; normals and roads that are not given turn with the sub-model."""
+    ball = {"mass": 1, "inertia": 0.01, "position": [0.2, 0.15], "velocity": [1, 0], "free": True}
+    law = {"i": GROUND, "j": {"body": "b"}, "stiffness": 1e4, "dissipation": 0.5, "coefficient": 0.3}
+    part = {"format_version": 1, "name": "part", "bodies": {"b": ball}, "forces": {"c": {**law, **contact}}}
+    found = []
+    for placed, down in (({}, -9.81), ({"mirror": mirror}, 9.81 if mirror == "y" else -9.81)):
+        whole = model(gravity=[0, down], submodels={"p": {"model": part, **placed}}).simulate(0.5, 0.5, tolerance=1e-8)
+        found.append(np.array([whole[f"p.b.{k}"][-1] for k in ("x", "y", "phi")] + [whole["p.c.friction"][-1]]))
+    signs = np.array([-1, 1, -1, -1]) if mirror == "x" else np.array([1, -1, -1, -1])
+    np.testing.assert_allclose(found[1], signs * found[0], rtol=1e-6, atol=1e-6)
+
+
 # ---------------------------------------------------------------- where things vanish
 
 

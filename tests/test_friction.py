@@ -133,6 +133,23 @@ def test_bearings_in_space_rub_with_their_load(
     assert result["rub.power"][-1] == pytest.approx(-0.1 * load * 0.02 * 50, rel=1e-3)
 
 
+@pytest.mark.parametrize("kind", ["prismatic", "cylindrical", "point_on_line", "point_in_plane", "planar"])
+def test_what_slides_in_space_is_braked_by_its_weight(kind: str) -> None:
+    """At 1 m/s along x, by mu g; the normal of a plane is z."""
+    joint = {"axis": [0, 0, 1]} if "plan" in kind else {"axis": [1, 0, 0]}
+    lever = {"radius": 0.1} if kind == "cylindrical" else {}
+    puck = model(
+        **{"dimensions": 3, "gravity": [0, 0, -10]},
+        bodies={"puck": {"mass": 2, "inertia": [1, 1, 1], "velocity": [1, 0, 0]}},
+        joints={"way": {"type": kind, "i": GROUND, "j": {"body": "puck"}, **joint}},
+        forces={"rub": {"type": "joint_friction", "joint": "way", "coefficient": 0.2, **lever}},
+    )
+    result = puck.simulate(0.2, 0.1, tolerance=1e-8)
+    np.testing.assert_allclose(result["puck.vx"], [1.0, 0.8, 0.6], atol=1e-6)
+    np.testing.assert_allclose(result["rub.load"], 20)
+    np.testing.assert_allclose(np.abs(result["rub.friction"]), 4)
+
+
 def test_a_sleeve_rubs_against_the_direction_of_both_its_motions() -> None:
     """A body that is pressed on a turning shaft and slides along it: the force points against the surface's speed."""
     sleeve = model(
