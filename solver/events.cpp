@@ -11,7 +11,7 @@ namespace {
 
 constexpr double rearmed = 1e-7;  // of the largest value so far
 constexpr double narrow = 1e-10;  // of the step: how well the time of an event is known
-constexpr double far = 0.05;      // of the step: what a jump of a force keeps steps from ending in
+constexpr double far = 0.5;       // of the step: what a jump of a force keeps steps from ending in
 constexpr int trusted = 3;        // secants in a row before the bracket is halved
 constexpr long longest_burst = 1000;
 constexpr double standstill = 1e-6;  // of a step: time that hardly advances
