@@ -10,12 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from mbdfmu.expressions import Node
+from mbdfmu.expressions.graph import postorder
+from mbdfmu.expressions.opcodes import ADD, DIV, LOAD, MUL, NEG, SUB
 from mbdfmu.frames import Row
 from mbdfmu.signals.draft import Draft
 from mbdfmu.signals.table import Signal
 
 WHOLE = "has the name of a signal of the whole model; call it otherwise"
 _SOLVED = frozenset({"a", "lam", "xd", "y"})  # spaces without a rate
+_SUMS = frozenset({ADD, SUB, NEG})
 _SUPPLIED = "energy.supplied"
 _NEVER = 1e100  # J, from which on its error counts: no step depends on it
 _SWEEP = ("energy", "rate")  # under which derivatives along the motion are remembered
@@ -88,11 +91,36 @@ def _rates(draft: Draft, stored: list[Node]) -> Iterator[Node]:
 
 
 def _efforts(draft: Draft) -> Iterator[Node]:
-    """What the forces do on coordinates: where time or an input moves an end, that end does work from outside."""
-    for force in draft.forces:
-        for effort in force.load.efforts:
-            outside = [s for s in effort.rate.support if s.value[0] == "ud" or s.value == ("t", "pace")]
-            yield effort.effort * _without(effort.rate, outside)
+    """What the forces do on coordinates: what moves an end or a surface without any does work from outside."""
+    efforts = [effort for force in draft.forces for effort in force.load.efforts]
+    degrees = _degrees(effort.rate for effort in efforts)
+    for effort in efforts:
+        if degrees[effort.rate] == 1:
+            yield effort.effort * effort.rate
+        else:
+            speeds = [s for s in effort.rate.support if s.value[0] == "v"]
+            yield effort.effort * (effort.rate - _without(effort.rate, speeds))
+
+
+def _degrees(nodes: Iterable[Node]) -> dict[Node, int | None]:
+    """The degree in velocities of all nodes below: 0, 1, or None for what is of no or another degree.
+
+    A look at every node is cheaper than setting the velocities to zero in all rates to find that nothing is left.
+    """
+    found: dict[Node, int | None] = {}
+    for node in postorder(nodes):
+        of = [found[a] for a in node.args]
+        if node.op == LOAD:
+            found[node] = int(node.value[0] == "v")
+        elif node.op in _SUMS:
+            found[node] = of[0] if of.count(of[0]) == len(of) else None
+        elif node.op == MUL and None not in of:
+            found[node] = sum(of) if sum(of) < 2 else None  # type: ignore[arg-type]
+        elif node.op == DIV and of[1] == 0:
+            found[node] = of[0]
+        else:
+            found[node] = None if any(d != 0 for d in of) else 0
+    return found
 
 
 def _without(node: Node, symbols: Iterable[Node]) -> Node:
