@@ -174,6 +174,9 @@ class Resolve(Rates, Protocol):
     def table(self, name: str) -> Callable[[Node], Node]:
         """The function that a table of the model is."""
 
+    def integral(self, name: str) -> Callable[[Node], Node]:
+        """Its integral from 0 on."""
+
     def unit(self, expression: str) -> str:
         """The unit of a signal; empty (and a finding) where it is not known."""
 

@@ -112,3 +112,30 @@ def test_forces_may_depend_on_each_other_and_on_themselves() -> None:
     result = mbd.Model.from_description(d).simulate(1.0, 0.1)
     np.testing.assert_allclose(result["f.force"], 2 / 3, rtol=1e-12)
     np.testing.assert_allclose(result["b.vx"], 2 / 3 * result.time, atol=1e-9)
+
+
+def test_springs_and_dampers_by_tables_hold_what_the_tables_say() -> None:
+    """Outside the points too; the energy is the area below the curve."""
+    tables = {
+        "spring": {"x": [-1.0, 0.0, 1.0], "y": [-10.0, 0.0, 30.0], "extrapolate": "linear"},
+        "damper": {"x": [-1.0, 0.0, 1.0], "y": [-4.0, 0.0, 1.0]},
+    }
+    spring = {"type": "translational", "spring_table": "spring", "damper_table": "damper", "free_length": 2.0}
+    for length, speed, force, energy in (
+        (2.5, 0.0, -15.0, 0.5 * 30 * 0.25),
+        (1.5, 0.0, 5.0, 0.5 * 10 * 0.25),
+        (4.0, 0.0, -60.0, 0.5 * 30 * 4.0),
+        (0.5, 0.0, 15.0, 0.5 * 10 * 2.25),
+        (2.0, -0.5, 2.0, 0.0),
+        (2.0, 3.0, -1.0, 0.0),
+    ):
+        result = simulated(spring, {"position": [length, 0], "velocity": [speed, 0]}, 1e-3, tables=tables)
+        assert result["f.force"][0] == pytest.approx(force, abs=1e-12)
+        assert result["f.energy"][0] == pytest.approx(energy, abs=1e-12)
+
+
+def test_a_table_and_a_number_for_one_thing_are_refused() -> None:
+    tables = {"spring": {"x": [0.0, 1.0], "y": [0.0, 1.0]}}
+    both = {"type": "rotational", "spring_table": "spring", "stiffness": 2.0}
+    with pytest.raises(mbd.ModelError, match="has both stiffness and spring_table"):
+        simulated(both, {"position": [1, 0]}, 1.0, tables=tables)

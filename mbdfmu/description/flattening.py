@@ -145,7 +145,10 @@ class _Part:
             return
         for name, info in type(old).model_fields.items():
             marks = (m for m in info.metadata if isinstance(m, Mirrored) and m.applies(self.dimensions))
-            values[name] = self._mirrored(values[name], next((m.kind for m in marks), "true"))
+            kind = next((m.kind for m in marks), "true")
+            if kind == "refused" and values[name] is not None:
+                raise ModelError(f"{name} has no mirror image; leave it out of mirrored sub-models")
+            values[name] = self._mirrored(values[name], kind)
 
     def _mirrored(self, value: Any, kind: str) -> Any:
         if kind == "up":

@@ -24,7 +24,7 @@ class Curve:
 
     x: tuple[float, ...]
     y: tuple[float, ...]
-    method: Literal["linear", "akima"] = "linear"
+    method: Literal["linear", "akima", "steps"] = "linear"  # steps hold the y of the knot before
     extrapolate: Literal["hold", "linear"] = "hold"
 
     @cached_property
@@ -37,7 +37,7 @@ class Curve:
     @property
     def degree(self) -> int:
         """Derivatives of a higher order are zero."""
-        return 1 if self.method == "linear" else 3
+        return {"linear": 1, "akima": 3, "steps": 0}[self.method]
 
     @cached_property
     def knots(self) -> Array:
@@ -56,6 +56,8 @@ class Curve:
 
     def _pieces(self) -> Array:
         y = np.array(self.y)
+        if self.method == "steps":
+            return np.outer([y[0], *y], [1.0, 0, 0, 0])
         if self.method == "linear":
             slope = np.diff(y) / np.diff(self.knots)
             inner, first, last = [y[:-1], slope, 0 * slope, 0 * slope], slope[0], slope[-1]
@@ -74,6 +76,13 @@ class Curve:
             before, after = _cubic(self.pieces[:-1], width, n), _cubic(self.pieces[1:], 0 * width, n)
             found |= np.abs(after - before) > _FLAT * max(np.abs(before).max(), np.abs(after).max())
         return [float(knot) for knot in self.knots[found]]
+
+    def sums(self) -> tuple[Curve, Curve]:
+        """For the integral: the knot at which the piece of x begins, and the integral from the first knot to it."""
+        width = np.diff(self.knots)
+        parts = self.pieces[1:-1] / np.arange(1, 5) * width[:, None] ** np.arange(1, 5)
+        sums = tuple(float(total) for total in np.cumsum([0.0, *parts.sum(axis=1)]))
+        return Curve(self.x, self.x, "steps"), Curve(self.x, sums, "steps")
 
     def value(self, x: Any, order: int = 0) -> Any:
         """The derivative of that order at a number or array, real or complex; at a knot that of the piece after it."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
+
+from pydantic import model_validator
 
 from mbdfmu import planar, spatial
-from mbdfmu.description import Force, MarkerRef
+from mbdfmu.description import Force, MarkerRef, NonNegative, TableName
+from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
 from mbdfmu.frames import Effort, Law, Load, Measure, Resolve, Share
 from mbdfmu.planar import Frame
@@ -75,10 +78,36 @@ class ScalarForce(ForceBetween):
         return Load(shares=(spring, actuator), energy=law.energy)
 
 
-def linear_spring(measure: Measure, stiffness: Node, damping: Node, free: Node, resolve: Resolve) -> tuple[Node, Node]:
-    """Force (positive towards a larger measure) and stored energy of a linear spring with a damper beside it."""
-    stretch = measure.value - free
-    return -(stiffness * stretch + damping * resolve.rate(measure.value)), 0.5 * stiffness * stretch * stretch
+class SpringDamper(ScalarForce):
+    """Base of springs with a damper beside them, both linear or given by tables."""
+
+    stiffness: NonNegative = 0.0
+    damping: NonNegative = 0.0
+    spring_table: TableName | None = None  # what the spring holds against its stretch, in place of the stiffness
+    damper_table: TableName | None = None  # what the damper holds against the rate, in place of the damping
+
+    @model_validator(mode="after")
+    def _one_law(self) -> Self:
+        for coefficient, table in (("stiffness", "spring_table"), ("damping", "damper_table")):
+            if getattr(self, table) is not None and coefficient in self.model_fields_set:
+                raise ModelError(f"has both {coefficient} and {table}; leave out one of them")
+        return self
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether no table is in it."""
+        return self.spring_table is None and self.damper_table is None
+
+    def spring_and_damper(self, measure: Measure, free: Node, resolve: Resolve) -> tuple[Node, Node]:
+        """Force (positive towards a larger measure) and stored energy (T4.9)."""
+        stretch, rate = measure.value - free, resolve.rate(measure.value)
+        stiffness, damping = resolve(self.stiffness), resolve(self.damping)
+        held, energy, lost = stiffness * stretch, 0.5 * stiffness * stretch * stretch, damping * rate
+        if self.spring_table is not None:
+            held, energy = resolve.table(self.spring_table)(stretch), resolve.integral(self.spring_table)(stretch)
+        if self.damper_table is not None:
+            lost = resolve.table(self.damper_table)(rate)
+        return -(held + lost), energy
 
 
 # ---------------------------------------------------------------- forces and torques with components

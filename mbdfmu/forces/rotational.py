@@ -2,15 +2,15 @@
 
 from typing import Annotated, Any, ClassVar
 
-from mbdfmu.description import Direction, In, Mirrored, NonNegative, Only, Value
-from mbdfmu.forces.base import ScalarForce, linear_spring
+from mbdfmu.description import Direction, In, Mirrored, NonNegative, Only, TableName, Value
+from mbdfmu.forces.base import SpringDamper
 from mbdfmu.frames import Kernel, Law, Measure, Resolve
 from mbdfmu.planar import Frame, relative_angle
 from mbdfmu.spatial import angle_about
 from mbdfmu.vectors import unit
 
 
-class Rotational(ScalarForce, name="rotational"):
+class Rotational(SpringDamper, name="rotational"):
     """Torsion spring, damper and motor: torque - k (angle - a0) - c omega, on the angle of j to i (T4.2)."""
 
     linear = False
@@ -20,6 +20,8 @@ class Rotational(ScalarForce, name="rotational"):
     stiffness: Annotated[NonNegative, In("N.m/rad")] = 0.0
     damping: Annotated[NonNegative, In("N.m.s/rad")] = 0.0
     free_angle: Annotated[Value, In("rad"), Mirrored("odd", dimensions=2)] = 0.0
+    spring_table: Annotated[TableName | None, Mirrored("refused", dimensions=2)] = None
+    damper_table: Annotated[TableName | None, Mirrored("refused", dimensions=2)] = None
     # of the motor; positive turns j forward, i backward
     torque: Annotated[Value, In("N.m"), Mirrored("odd", dimensions=2)] = 0.0
     # that both frames share
@@ -31,9 +33,10 @@ class Rotational(ScalarForce, name="rotational"):
         return angle_about(i, j, unit(resolve(self.axis)))
 
     def law(self, measure: Measure, i: Any, j: Any, resolve: Resolve) -> Law:
-        stiffness, damping, free = resolve(self.stiffness), resolve(self.damping), resolve(self.free_angle)
-        spring, energy = linear_spring(measure, stiffness, damping, free, resolve)
+        free = resolve(self.free_angle)
+        spring, energy = self.spring_and_damper(measure, free, resolve)
         kernel = None
-        if isinstance(i, Frame):
-            kernel = Kernel(table="rotat", constants=(stiffness, damping, free - (j.turn - i.turn)))
+        if isinstance(i, Frame) and self.is_linear:
+            constants = (resolve(self.stiffness), resolve(self.damping), free - (j.turn - i.turn))
+            kernel = Kernel(table="rotat", constants=constants)
         return Law(spring=spring, actuator=resolve(self.torque), energy=energy, kernel=kernel)

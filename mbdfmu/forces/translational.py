@@ -4,13 +4,13 @@ from typing import Annotated, Any, ClassVar
 
 from mbdfmu import planar, spatial
 from mbdfmu.description import Direction, In, NonNegative, Value
-from mbdfmu.forces.base import ScalarForce, linear_spring
+from mbdfmu.forces.base import SpringDamper
 from mbdfmu.frames import Kernel, Law, Measure, Resolve, distance
 from mbdfmu.planar import Frame
 from mbdfmu.vectors import unit
 
 
-class Translational(ScalarForce, name="translational"):
+class Translational(SpringDamper, name="translational"):
     """Spring, damper and actuator on the distance of the ends or along an axis: force - k (l - l0) - c dl/dt (T4.1)."""
 
     modelica = "Modelica.Mechanics.MultiBody.Forces.SpringDamperParallel"
@@ -30,9 +30,10 @@ class Translational(ScalarForce, name="translational"):
         return spatial.displacement(i, j, unit(resolve(self.axis)))
 
     def law(self, measure: Measure, i: Any, j: Any, resolve: Resolve) -> Law:
-        constants = (resolve(self.stiffness), resolve(self.damping), resolve(self.free_length))
-        spring, energy = linear_spring(measure, *constants, resolve)
+        free = resolve(self.free_length)
+        spring, energy = self.spring_and_damper(measure, free, resolve)
         kernel = None
-        if isinstance(i, Frame) and self.axis is None:
-            kernel = Kernel(table="transl", constants=(*i.arm, *j.arm, *constants))
+        if isinstance(i, Frame) and self.axis is None and self.is_linear:
+            constants = (*i.arm, *j.arm, resolve(self.stiffness), resolve(self.damping), free)
+            kernel = Kernel(table="transl", constants=constants)
         return Law(spring=spring, actuator=resolve(self.force), energy=energy, kernel=kernel)

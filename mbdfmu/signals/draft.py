@@ -10,7 +10,7 @@ from typing import Any
 from mbdfmu.coordinates import Coordinates
 from mbdfmu.description import Description
 from mbdfmu.errors import ExpressionError, ModelError
-from mbdfmu.expressions import Lookup, Name, Node, Term, evaluate, floor, lookups, names, parse, take_apart
+from mbdfmu.expressions import Curve, Lookup, Name, Node, Term, evaluate, floor, lookups, names, parse, take_apart
 from mbdfmu.frames import Joined, Measure, Placed, Side
 from mbdfmu.resolution import PARAMETERS, Names
 from mbdfmu.signals.table import (
@@ -190,10 +190,16 @@ class Context:
         self.draft.crossings.append(Crossing(name=f"{self.name}.{key}", indicator=node))
 
     def table(self, name: str) -> Callable[[Node], Node]:
+        return self._of_table(name, self.draft.graph.lookup)
+
+    def integral(self, name: str) -> Callable[[Node], Node]:
+        return self._of_table(name, self.draft.graph.integral)
+
+    def _of_table(self, name: str, function: Callable[[Curve, Node], Node]) -> Callable[[Node], Node]:
         """Zero (and a finding) where there is none of that name."""
         names = self.draft.names
         try:
-            return partial(self.draft.graph.lookup, names.curve(name))
+            return partial(function, names.curve(name))
         except ExpressionError as error:
             names.report(self.path, error)
             return lambda x: self.draft.graph.zero

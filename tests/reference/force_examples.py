@@ -56,13 +56,32 @@ _SIDE_BY_SIDE: dict[str, Any] = {  # the second body below the plane of the firs
 }
 _TYRE = {"radius": 1.5, "stiffness": 30.0, "damping": 0.7, "coefficients": {"nominal_load": 20.0}}
 
+_TABLES = {
+    "tables": {
+        "curve": {"x": [-0.5, -0.2, 0.1, 0.3, 0.8], "y": [-2.0, -0.5, 0.2, 0.4, 2.5], "method": "akima"},
+        "line": {"x": [-0.3, 0.0, 0.5], "y": [-0.5, 0.0, 0.7], "extrapolate": "linear"},
+    }
+}
+
 EXAMPLES: dict[str, tuple[Example, ...]] = {
     "translational": (
         Example(fields={**_SPRING, "free_length": 0.4}, passive=True, conservative=("damping",)),
         Example(fields={**_SPRING, "force": "0.2 + f.length^3"}, **_ALONG),
         Example(fields=_SPRING, passive=True, conservative=("damping",), **_ALONG),
+        Example(
+            fields={"spring_table": "curve", "damper_table": "line", "free_length": 0.7},
+            sections=_TABLES,
+            passive=True,
+            conservative=("damper_table",),
+        ),
     ),
     "rotational": (
+        Example(
+            fields={"spring_table": "curve", "damper_table": "line", "free_angle": 0.2},
+            sections=_TABLES,
+            passive=True,
+            conservative=("damper_table",),
+        ),
         Example(
             fields={**_SPRING, "free_angle": 0.2},
             space={"axis": [0.1, 0.2, 0.9]},
