@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reference.spatial_models import joint_model
 
 import mbdfmu as mbd
 from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.joints import JointElement, Relation
 
 G = 9.81
 STEPPING = pytest.mark.parametrize("settings", [{}, {"step": 2e-3}], ids=["error-controlled", "fixed"])
@@ -267,6 +269,33 @@ def test_a_lock_in_space_holds_every_free_coordinate() -> None:
         assert np.ptp(result[f"cross.{key}"][after]) < 1e-10
         assert abs(result[f"cross.{key}"][-1]) > 0.01
     assert abs(result["energy.kinetic"][after]).max() < 1e-15
+
+
+IN_SPACE = [
+    name
+    for name, joint in JointElement.members().items()
+    if not issubclass(joint, Relation) and joint.freedoms.spatial is not None
+]
+
+
+@pytest.mark.parametrize("kind", IN_SPACE)
+def test_every_joint_in_space_can_be_locked_and_freed(kind: str) -> None:
+    """While locked, its coordinates stay; what is engaged again holds what was there."""
+    data = joint_model(kind).to_data()
+    name = next(n for n, joint in data["joints"].items() if joint["type"] == kind)
+    coordinates = list(model(**without_header(data)).signals(f"{name}.*_rate"))
+    events = {"off": {"when": "time > 0.1", "release": [name]}, "on": {"when": "time > 0.15", "engage": [name]}}
+    if coordinates:
+        events |= {"stop": {"when": "time > 0.2", "lock": [name]}}
+    result = model(**without_header(data), events=events).simulate(0.25, 0.01, tolerance=1e-7)
+    assert names(result) == list(events) and result.statistics["worst_position_violation"] < 1e-9
+    for rate in coordinates:
+        moving = result[rate.name.removesuffix("_rate")]
+        assert np.ptp(moving[result.time > 0.201]) < 1e-9 < np.ptp(moving[result.time < 0.2])
+
+
+def without_header(data: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in data.items() if key not in ("format_version", "name")}
 
 
 # ---------------------------------------------------------------- states, inputs, communication points
