@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from reference.linear import HalfCar, QuarterCar
+from reference.tyres import A_TYRE
 
 import mbdfmu as mbd
 
@@ -67,3 +70,122 @@ def test_the_rear_wheel_of_a_half_car_meets_the_bump_later() -> None:
     result = mbd.models.load("half_car").simulate(step_output=0.002)
     front, rear = (result.time[np.argmax(result[f"{axle}_wheel.y"])] for axle in ("front", "rear"))
     assert rear - front == pytest.approx(2.7 / 10, abs=0.02)
+
+
+# ---------------------------------------------------------------- full vehicle
+
+WHEELS = ("front_left", "front_right", "rear_left", "rear_right")
+G, FRONT, REAR, BASE = 9.81, 1.2, 1.5, 2.7
+BODY, RACK, UNSPRUNG = 1340, 6, 40  # kg
+MASS = BODY + RACK + 4 * UNSPRUNG
+# of one front, one rear wheel; the rack lies 0.12 m behind the front axle
+LOADS = G * (np.array([BODY * REAR + RACK * (BASE - 0.12), BODY * FRONT + RACK * 0.12]) / BASE / 2 + UNSPRUNG)
+
+
+@pytest.fixture(scope="module")
+def car() -> mbd.Model:
+    return mbd.models.load("full_vehicle")
+
+
+def braking(front: float, rear: float, at: float = 0.2) -> dict[str, Any]:
+    torques = {"front": front, "rear": rear}
+    return {f"{w}.brake": ([0, at, at + 0.1], [0, 0, torques[w.split("_")[0]]]) for w in WHEELS}
+
+
+def test_the_vehicle_has_fifteen_degrees_of_freedom(car: mbd.Model) -> None:
+    """Six of the body, four suspensions, four wheels, the rack."""
+    compiled = car.compile()
+    assert compiled.nv - compiled.nc == 15
+    compiled.start(assemble=True)
+    assert compiled.redundancies == []
+
+
+def test_wheel_loads_are_the_distribution_of_weight(car: mbd.Model) -> None:
+    """The struts' preload comes from the linkage's ratio, so that nothing moves at the start."""
+    result = car.simulate(t_end=3, step_output=0.02, parameters={"speed": 0})
+    for k, axle in enumerate(("front", "rear")):
+        for side in ("left", "right"):
+            load = result[f"{axle}_{side}_load"]
+            assert load[0] == pytest.approx(LOADS[k], rel=1e-9)
+            assert load[-1] == pytest.approx(LOADS[k], rel=2e-3)
+    assert np.ptp(result["car.z"]) < 2e-3 and np.ptp(result["car.x"]) < 1e-3
+
+
+def test_a_car_on_its_springs_finds_its_equilibrium(car: mbd.Model) -> None:
+    found = car.start(parameters={"speed": 0, "body_mass": 1600}, start="equilibrium")
+    assert sum(found[f"{w}_load"] for w in WHEELS) == pytest.approx((1600 + RACK + 4 * UNSPRUNG) * G, rel=1e-3)
+    assert abs(found["speed_ahead"]) < 1e-3
+
+
+@pytest.mark.parametrize("speed", [15, 22])
+def test_a_small_step_of_the_steering_ends_in_the_yaw_rate_of_a_bicycle(car: mbd.Model, speed: float) -> None:
+    """r = V delta/(L + K V^2) with what the wheels really are turned; aligning torques move the axles' forces back."""
+    drive = {f"{w}.drive": ([0], [14.0]) for w in WHEELS[:2]}  # against rolling resistance
+    result = car.simulate(t_end=5, step_output=0.005, parameters={"speed": speed},
+                          inputs={"rack": ([0, 1, 1.2], [0, 0, 5e-4]), **drive})  # fmt: skip
+    last = {name: result[name][-1] for name in result.names()}
+    turned = [np.mean([last[f"{axle}_{side}.upright.yaw"] for side in ("left", "right")]) for axle in ("front", "rear")]
+    stiffness = 2 * A_TYRE["pky1"] * -4000 * np.sin(2 * np.arctan(LOADS / (A_TYRE["pky2"] * 4000)))
+    trail = 0.1 * 0.313 * LOADS / 4000  # qdz1 R Fz/Fz0
+    understeer = MASS / BASE * ((REAR + trail[0]) / stiffness[0] - (FRONT - trail[1]) / stiffness[1])
+    v = last["speed_ahead"]
+    assert last["yaw_rate"] == pytest.approx(v * (turned[0] - turned[1]) / (BASE + understeer * v**2), rel=0.035)
+    assert last["acceleration_left"] == pytest.approx(v * last["yaw_rate"], rel=0.02)
+    assert last["roll"] > 0 and last["front_right_load"] > last["front_left_load"]  # out of the bend
+
+
+def test_left_is_the_mirror_image_of_right(car: mbd.Model) -> None:
+    runs = [car.simulate(t_end=1, step_output=0.05, inputs={"rack": ([0, 0.2], [0, s * 0.01])}) for s in (1, -1)]
+    for name, sign in (("car.x", 1), ("car.y", -1), ("yaw_rate", -1), ("roll", -1), ("pitch", 1)):
+        assert runs[0][name] == pytest.approx(sign * runs[1][name], abs=1e-4), name
+    assert runs[0]["front_left_load"] == pytest.approx(runs[1]["front_right_load"], rel=1e-3)
+
+
+@pytest.mark.parametrize("friction", [1.0, 0.5])
+def test_locked_wheels_slow_the_car_by_less_than_the_peak(car: mbd.Model, friction: float) -> None:
+    parameters = {"speed": 12, "friction": friction}
+    result = car.simulate(t_end=4.5, step_output=0.005, parameters=parameters, inputs=braking(4000, 3000))
+    sliding = (result.time > 0.6) & (result["speed_ahead"] > 3)
+    slowing = -result["acceleration_ahead"][sliding] / G
+    assert np.max(slowing) < 1.21 * friction
+    assert np.mean(slowing) > 0.6 * friction
+    assert all(np.max(result[f"{w}_slip"][sliding]) < -0.97 for w in WHEELS)
+    if friction == 1:
+        assert abs(result["speed_ahead"][-1]) < 1e-2  # it stands, and does not slide back
+        assert np.max(np.abs(result["car.y"])) < 1e-6
+
+
+def test_gentle_braking_locks_nothing_and_dives(car: mbd.Model) -> None:
+    """The brakes' torques over the rolling radius are the force that slows the car."""
+    result = car.simulate(t_end=2, step_output=0.01, inputs=braking(700, 400))
+    assert all(np.min(result[f"{w}_slip"]) > -0.1 for w in WHEELS)
+    radius = 0.313 - np.mean(LOADS) / 2e5 / 3
+    rolling = 0.01 * MASS * G * 0.313 / radius
+    spinning = 4 * 0.95 / radius**2
+    wanted = (2 * (700 + 400) / radius + rolling) / (MASS + spinning)
+    assert -result["acceleration_ahead"][-1] == pytest.approx(wanted, rel=0.02)
+    assert result["pitch"][-1] > 0 and result["front_left_load"][-1] > LOADS[0]
+
+
+def test_split_friction_turns_the_car_to_the_side_that_grips() -> None:
+    split = mbd.models.load("full_vehicle", friction="if({y} > 0, 0.3, 1)")
+    result = split.simulate(t_end=1, step_output=0.01, inputs=braking(1200, 700))
+    assert np.min(result["front_left_slip"]) < -0.9 < np.min(result["front_right_slip"])
+    assert result["car.yaw"][-1] < -0.02
+
+
+def test_a_bump_passes_below_both_axles() -> None:
+    """At 20 m/s a bump of 6 m at x = 10 m: front wheels rise before rear ones, and the car lands where it was."""
+    bump = mbd.models.load("full_vehicle", height="0.08*havsin(abs({x} - 13), 0, 1, 3, 0)")
+    result = bump.simulate(t_end=2.5, step_output=0.005)
+    front, rear = (result.time[np.argmax(result[f"{axle}_left.wheel.z"])] for axle in ("front", "rear"))
+    assert front == pytest.approx((13 - FRONT) / 20, abs=0.04) and rear - front == pytest.approx(BASE / 20, abs=0.02)
+    assert 0.02 < np.ptp(result["car.z"]) < 0.1
+    assert result["car.z"][-1] == pytest.approx(result["car.z"][0], abs=3e-3)
+    assert np.ptp(result["roll"]) < 1e-6
+
+
+def test_actuators_lift_the_car(car: mbd.Model) -> None:
+    lifted = car.simulate(t_end=3, step_output=0.05, parameters={"speed": 0},
+                          inputs={f"{w}.actuator": ([0, 0.5], [0, 400]) for w in WHEELS})  # fmt: skip
+    assert 5e-3 < lifted["car.z"][-1] - lifted["car.z"][0] < 0.03
