@@ -315,3 +315,30 @@ def test_positions_beside_an_equilibrium_are_refused() -> None:
     found = mbd.models.load("pendulum").equilibrium()
     with pytest.raises(mbd.ModelError, match="positions come from the equilibrium"):
         mbd.models.load("pendulum").simulate(0.1, start=replace(found, velocities={"bar.phi": 1.0}))
+
+
+# ---------------------------------------------------------------- contacts, controllers, vehicles
+
+
+def test_a_ball_rests_on_the_floor_that_carries_it() -> None:
+    """m g = k d^1.5, whatever the dissipation and the height that it falls from."""
+    model = mbd.Model("ball", dimensions=3, gravity=(0, 0, -G))
+    model.add("ball", mbd.Body(mass=0.5, inertia=(1e-3, 1e-3, 1e-3), position=(0, 0, 0.5)))
+    floor = {"stiffness": 1e6, "dissipation": 0.3, "coefficient": 0.4}
+    model.add("touch", mbd.forces.SpherePlane(i=GROUND, j={"body": "ball"}, radius=0.1, **floor))
+    found = model.equilibrium()
+    assert found["ball.z"] == pytest.approx(0.1 - (0.5 * G / 1e6) ** (2 / 3), rel=1e-10)
+
+
+def test_a_controlled_pole_stands_upright_where_it_is_sent() -> None:
+    found = mbd.models.load("cart_pendulum").equilibrium()
+    assert found["cart.x"] == pytest.approx(found["target"], abs=1e-9)
+    assert math.sin(found["pole.phi"]) == pytest.approx(1, abs=1e-12)
+
+
+def test_a_car_finds_back_to_its_height_from_anywhere() -> None:
+    model = mbd.models.load("half_car")
+    found = model.equilibrium(start={"body.y": 0.9, "front_wheel.y": 0.5}, assemble=True)
+    drawn = model.start()
+    for name in ("body.y", "body.phi", "front_wheel.y", "rear_wheel.y"):
+        assert found[name] == pytest.approx(drawn[name], abs=1e-9)
