@@ -17,7 +17,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, get_args
 
-import mbdfmu.forces  # noqa: F401  fills the family
 from mbdfmu.blocks import BlockElement
 from mbdfmu.description import (
     Block,
@@ -216,6 +215,13 @@ def block_family() -> Iterator[Row]:
         yield f"`{name}`", _text(block.summary()), block.modelica.removeprefix("Modelica.Blocks.")
 
 
+def force_family() -> Iterator[Row]:
+    """What each force is, where it exists, and what does the same in Modelica."""
+    for name, force in ForceElement.members().items():
+        where = ", ".join({2: "plane", 3: "space"}[d] for d in force.dimensions)
+        yield f"`{name}`", _text(force.summary()), where, force.modelica.removeprefix("Modelica.Mechanics.") or "none"
+
+
 def family_fields(family: type[Typed]) -> Iterator[Row]:
     """Type and field of what members have of their own."""
     for name, member in family.members().items():
@@ -364,6 +370,7 @@ TABLES: dict[str, tuple[Sequence[str], Any]] = {
     "joint-coordinates": (("type", "in", "coordinate", "unit", "what it is"), joint_coordinates),
     "joint-fields": (("type", *FIELDS), partial(family_fields, Joint)),
     "forces": (("type", "what it is"), forces),
+    "force-family": (("type", "what it is", "in", "Modelica"), force_family),
     "force-fields": (("type", *FIELDS), partial(family_fields, Force)),
     "blocks": (("type", "what it is", "Modelica"), block_family),
     "block-fields": (("type", *FIELDS), partial(family_fields, Block)),

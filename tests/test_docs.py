@@ -135,7 +135,7 @@ def test_each_verb_is_explained_with_its_options_and_an_example(verb: str) -> No
 # ---------------------------------------------------------------- the model file
 
 JSON = blocks(DOCS / "model-file.md", "json")
-ENTRIES = [*JSON, *blocks(DOCS / "joints.md", "json"), *blocks(DOCS / "blocks.md", "json")]
+ENTRIES = [*JSON, *(block for page in ("joints", "forces", "blocks") for block in blocks(DOCS / f"{page}.md", "json"))]
 
 
 @pytest.mark.parametrize("text", ENTRIES, ids=range(len(ENTRIES)))

@@ -26,7 +26,6 @@ _SPACE = {"axial": "even", "torsion": "odd"} | {key: "odd" if key.endswith("y") 
 class Beam(ForceBetween, name="beam"):
     """Elastic beam from i to j along an axis that both frames have, with shear (T4.13 to T4.15)."""
 
-    modelica = "none in the Standard Library"
     parity: ClassVar = {2: _PLANE, 3: _SPACE}
 
     length: Annotated[Positive, In("m")]

@@ -12,7 +12,6 @@ from mbdfmu.frames import Load, Measure, Resolve
 class Drag(ForceBetween, name="drag"):
     """Drag on the origin of j, -1/2 rho cd A |v| v, relative to a medium that i carries, and to wind in it (T4.7)."""
 
-    modelica = "none in the Standard Library; Modelica.Mechanics.Translational.Components.Vehicle has it along a line"
     parity: ClassVar = {2: {"force.x": "x", "force.y": "y", "speed": "even"}, 3: {"speed": "even"}}
 
     area: Annotated[NonNegative, In("m2")]
