@@ -49,7 +49,8 @@ public:
           instance(*system_),
           driver(instance, make_scheme(scheme, *system_, options), driver) {
         if (functions_.empty()) return;
-        if (functions_.size() != system_->functions.size()) throw ModelError("the model calls another number of functions");
+        if (functions_.size() != system_->functions.size())
+            throw ModelError("the model calls another number of functions");
         instance.work.outside = {this, &Simulation::call};
     }
     Simulation(const Simulation&) = delete;
@@ -276,8 +277,7 @@ NB_MODULE(_solver, m) {
                 return arrived;
             },
             "t"_a, "limit"_a = 0)
-        .def("report",
-             [](Simulation& s) { s.guarded([&] { s.instance.report(); }); })
+        .def("report", [](Simulation& s) { s.guarded([&] { s.instance.report(); }); })
         .def("signals",
              [](Simulation& s) {
                  std::vector<double> out(s.system_->signal_count());
@@ -285,8 +285,7 @@ NB_MODULE(_solver, m) {
                  return own(std::move(out));
              })
         .def("save", [](const Simulation& s) { return State(s.instance.state); })
-        .def("restore",
-             [](Simulation& s, const State& state) { s.guarded([&] { s.driver.restore(state); }); })
+        .def("restore", [](Simulation& s, const State& state) { s.guarded([&] { s.driver.restore(state); }); })
         .def_prop_ro("time", [](const Simulation& s) { return s.instance.state.t; })
         .def_prop_ro("given_up", [](const Simulation& s) { return s.instance.given_up(); })
         .def_prop_ro("redundancies",

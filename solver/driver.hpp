@@ -60,7 +60,7 @@ private:
     void see();
     double excess(std::size_t k) const;
     double excess() const;
-    void remember_sides();
+    void remember_sides(bool moved);
     void look();
     bool occurred(double h);
     bool reached_from_before(double d);

@@ -66,14 +66,15 @@ double Driver::excess() const {
 }
 
 // A condition that was true has to become clearly false before it can become true again: what an event holds in place
-// stays there but for rounding.
-void Driver::remember_sides() {
+// stays there but for rounding. A contact that has just parted may touch still, but no more once a step has been made.
+void Driver::remember_sides(bool moved) {
     State& s = instance_.state;
     for (std::size_t k = 0; k < indicators_.size(); ++k) {
         const double g = indicators_[k];
-        const bool event = instance_.system.switches.indicators[k].kind == Switches::EVENT;
-        if (g > 0) s.sides[k] = 1;
-        if (g < (event ? -rearmed * s.sizes[k] : 0.0)) s.sides[k] = 0;
+        const int kind = instance_.system.switches.indicators[k].kind;
+        if (g > 0 && kind != Switches::IMPACT) s.sides[k] = 1;
+        if (g < (kind == Switches::EVENT ? -rearmed * s.sizes[k] : 0.0)) s.sides[k] = 0;
+        if (moved && kind == Switches::IMPACT) s.sides[k] = 0;
         if (std::isfinite(g)) s.sizes[k] = std::max(s.sizes[k], std::fabs(g));
     }
 }
@@ -87,14 +88,14 @@ void Driver::look() {
     if (excess() > 0)
         act();
     else
-        remember_sides();
+        remember_sides(false);
 }
 
 // After a step of size h from `before_`.
 bool Driver::occurred(double h) {
     see();
     if (!(excess() > 0)) {
-        remember_sides();
+        remember_sides(true);
         return false;
     }
     locate(h);
@@ -191,7 +192,7 @@ void Driver::note(const std::string& name) {
 // All that occurs at this time, in the order of the model; what follows from it at once, after that.
 void Driver::act() {
     for (bool first = true; gather(first); first = false) happen();
-    remember_sides();
+    remember_sides(false);
 }
 
 // What occurs here. A crossing is followed by a new start only, so that one is enough.
