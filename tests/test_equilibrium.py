@@ -257,16 +257,24 @@ def test_angles_keep_their_turns() -> None:
 
 
 def test_ctrl_c_ends_the_search() -> None:
-    model = mbd.Model("ball", gravity=(0, -G), length=1.0)
-    model.add("wheel", mbd.Body(mass=1, inertia=1))
-    model.add("axle", Revolute(i=GROUND, j={"body": "wheel"}))
-    model.add("motor", Rotational(i=GROUND, j={"body": "wheel"}, torque=3))
-    timer = threading.Timer(0.0, lambda: signal.raise_signal(signal.SIGINT))
-    simulation = model.start()
-    with pytest.raises((KeyboardInterrupt, mbd.StepFailed)):
-        timer.start()
-        while True:
-            simulation.settle()
+    """The mass creeps towards the place where its force ends to be a number, for ever."""
+    model = mbd.Model("edge", gravity=(0, -G))
+    model.add("load", mbd.Body(mass=1, inertia=1, position=(0, -1)))
+    model.add("guide", Prismatic(i=GROUND, j={"body": "load"}, axis=(0, 1)))
+    model.add("law", Translational(i=GROUND, j={"body": "load"}, force="sqrt(load.y + 1.5)"))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background ignores it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            threading.Timer(0.2, lambda: signal.raise_signal(signal.SIGINT)).start()
+            model.equilibrium(limit=10**9)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_numbers_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(mbd.ModelError) as found:
+        hung().equilibrium(tolerance=0.0, limit=0)
+    assert [problem.split(" must")[0] for problem in found.value.problems] == ["tolerance", "limit"]
 
 
 # ---------------------------------------------------------------- from the command line
@@ -342,3 +350,9 @@ def test_a_car_finds_back_to_its_height_from_anywhere() -> None:
     drawn = model.start()
     for name in ("body.y", "body.phi", "front_wheel.y", "rear_wheel.y"):
         assert found[name] == pytest.approx(drawn[name], abs=1e-9)
+
+
+def test_states_alone_come_to_rest() -> None:
+    found = mbd.Model("tank", states={"level": {"rate": "2 - level", "start": 0}}).equilibrium()
+    assert found.states["level"] == pytest.approx(2, abs=1e-12)
+    assert found.worst == ""

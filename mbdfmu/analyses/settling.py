@@ -7,6 +7,7 @@ push would grow, the model is pushed that way and settles again.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,13 @@ from numpy.typing import NDArray
 from mbdfmu.analyses.compiled import Vector
 from mbdfmu.analyses.equilibrium import Equilibrium, named, position_names
 from mbdfmu.analyses.native import translated
+from mbdfmu.errors import ModelError
 from mbdfmu.lowering import Lowered
 
 Matrix = NDArray[np.float64]
 
+TIGHTEST, LOOSEST = 1e-14, 1e-2  # of the tolerance: rounding, and where rest means little
+MOST_STEPS = 10**9
 PUSH = 0.05  # rad, or of the model's length: enough for the steps to see where it leads
 MOST_PUSHES = 5
 LARGEST = 600  # coordinates, above which stability is not examined: the cost grows with the cube
@@ -29,6 +33,7 @@ TINY = 1e-300
 
 def settle(native: Any, lowered: Lowered, velocities: Mapping[str, float], tolerance: float, limit: int) -> Equilibrium:
     """The rest that a started simulation comes to; KeyboardInterrupt where Ctrl-C ends the search."""
+    _check(tolerance, limit)
     steps = iterations = 0
     notes: list[str] = []
     while True:
@@ -47,11 +52,20 @@ def settle(native: Any, lowered: Lowered, velocities: Mapping[str, float], toler
     return _at_rest(native, lowered, notes, velocities=velocities, steps=steps, iterations=iterations, stable=stable)
 
 
+def _check(tolerance: float, limit: int) -> None:
+    problems = []
+    if not (isinstance(tolerance, Real) and TIGHTEST <= tolerance <= LOOSEST):
+        problems.append(f"tolerance must lie in [{TIGHTEST:g}, {LOOSEST:g}], found {tolerance!r}")
+    if not (isinstance(limit, int) and 0 < limit <= MOST_STEPS):
+        problems.append(f"limit must be a number of steps from 1 to {MOST_STEPS:g}, found {limit!r}")
+    if problems:
+        raise ModelError(problems)
+
+
 def _at_rest(native: Any, lowered: Lowered, notes: list[str], **facts: Any) -> Equilibrium:
     model, state = lowered.model, native.save()
-    units = [c.unit for c in model.coordinates]
-    residuals = np.abs(native.a) / [1.0 if unit == "rad" else native.length for unit in units]
-    worst = int(np.argmax(residuals))
+    left = np.abs(native.a) / _units(native, lowered)
+    worst = int(np.argmax(left)) if left.size else None  # a model may have states only
     return Equilibrium(
         model=model.description.name,
         method="settle",
@@ -60,11 +74,16 @@ def _at_rest(native: Any, lowered: Lowered, notes: list[str], **facts: Any) -> E
         turns=named([w.name for w in model.windings], state.turns),
         values=named(lowered.signals, native.signals()),
         units={name: signal.unit for name, signal in model.signals.items()},
-        residual=float(abs(native.a[worst])),
-        worst=model.coordinates[worst].label,
+        residual=0.0 if worst is None else float(abs(native.a[worst])),
+        worst="" if worst is None else model.coordinates[worst].label,
         notes=tuple(notes),
         **facts,
     )
+
+
+def _units(native: Any, lowered: Lowered) -> Vector:
+    """What counts as much as a radian, of every coordinate."""
+    return np.array([1.0 if c.unit == "rad" else native.length for c in lowered.model.coordinates])
 
 
 # ---------------------------------------------------------------- stability
@@ -74,7 +93,7 @@ def _unstable_way(native: Any, lowered: Lowered) -> Vector | None:
     """The motion that a push makes grow fastest, of size PUSH; zero where every push is returned, None if unknown."""
     from scipy.linalg import eig, null_space
 
-    scales = np.array([1.0 if c.unit == "rad" else native.length for c in lowered.model.coordinates])
+    scales = _units(native, lowered)
     found = _linearised(native, lowered)
     if found is None:
         return None
