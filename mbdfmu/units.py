@@ -119,6 +119,13 @@ def display_units(text: str) -> tuple[Unit, ...]:
     return tuple(unit(name) for name in _DISPLAY.get(unit(text).text, ()))
 
 
+def spelled(exponents: Exponents) -> str:
+    """The customary unit of a quantity: 'N', 'N.m', 'kg.m2/s', or '1' for a plain number."""
+    if exponents in _CUSTOMARY:
+        return _CUSTOMARY[exponents]
+    return _written({symbol: n for symbol, n in zip(BASE, exponents, strict=True) if n})
+
+
 def differentiated(text: str) -> str:
     """The unit of the time derivative: 'm' -> 'm/s' -> 'm/s2', '' -> '1/s'."""
     powers = _Reader(text).read()
@@ -242,3 +249,7 @@ def _written(powers: dict[str, int]) -> str:
 
 def _joined(factors: Iterable[tuple[str, int]]) -> str:
     return ".".join(symbol if n == 1 else f"{symbol}{n}" for symbol, n in factors)
+
+
+# Among units of one quantity the first counts: torque before energy, 1/s before Hz.
+_CUSTOMARY = {unit(text).exponents: text for text in reversed(("1", "1/s", *_DISPLAY, *_PLAIN)) if unit(text).is_si}

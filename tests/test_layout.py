@@ -24,6 +24,7 @@ ORDER = (
     ("units",),
     ("tabular",),
     ("expressions",),
+    ("quantities",),
     ("resolution",),
     ("description",),
     ("coordinates",),

@@ -16,6 +16,7 @@ from mbdfmu.signals.diagram import Diagram
 from mbdfmu.signals.draft import Draft
 from mbdfmu.signals.elements import Elements
 from mbdfmu.signals.energy import WHOLE, Energies, add_energies
+from mbdfmu.signals.measuring import misfits
 from mbdfmu.signals.plane import Plane
 from mbdfmu.signals.space import Space
 from mbdfmu.signals.switching import Switching
@@ -92,7 +93,6 @@ class _Builder:
         gravity = self.draft.point("gravity", self.d.gravity, PARAMETERS)
         add_energies(self.draft, self._energies(bodies, matrix, gravity), loads)
         self._outputs()
-        self.draft.check_lookups()
         switching.events()
         length = self._length(positions)
         self._check()
@@ -113,6 +113,7 @@ class _Builder:
         if not (self.draft.coordinates or self.draft.states() or self.lost):
             text = "the model has neither bodies nor coordinates nor states; nothing could move, add one"
             problems.append(f"bodies: {text}")
+        problems += misfits(self.draft)
         if problems:
             raise ModelError(problems)
 

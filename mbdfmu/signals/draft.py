@@ -10,7 +10,7 @@ from typing import Any
 from mbdfmu.coordinates import Coordinates
 from mbdfmu.description import Description
 from mbdfmu.errors import ExpressionError, ModelError
-from mbdfmu.expressions import Curve, Lookup, Name, Node, Term, evaluate, floor, lookups, names, parse, take_apart
+from mbdfmu.expressions import Curve, Lookup, Name, Node, Term, evaluate, floor, names, parse, take_apart
 from mbdfmu.frames import Joined, Measure, Placed, Side
 from mbdfmu.resolution import PARAMETERS, Names
 from mbdfmu.signals.table import (
@@ -27,7 +27,7 @@ from mbdfmu.signals.table import (
     State,
     Winding,
 )
-from mbdfmu.units import differentiated, unit
+from mbdfmu.units import differentiated
 
 TURN = 2 * math.pi
 
@@ -150,15 +150,6 @@ class Draft:
         if found := take_apart(term.name):
             return found[0].unit
         return self.signals[term.name].unit if term.name in self.signals else ""
-
-    def check_lookups(self) -> None:
-        """Tables that are read at what is in another unit."""
-        for written in self.names.written if self.d.tables else ():
-            for call in lookups(parse(written.text)):
-                wanted, found = self.d.tables[call.table.name].x_unit, self._unit_of(call.argument)
-                if wanted and found and unit(wanted).exponents != unit(found).exponents:
-                    reason = f"table '{call.table.name}' is read at what is in {found}; its x_unit is {wanted}"
-                    self.problems.append(f"{written.path}: {reason}")
 
 
 class Context:

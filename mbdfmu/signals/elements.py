@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from mbdfmu import units
 from mbdfmu.description import Joint, Marker, MarkerReference, Motion, Variable, components
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.forces import ForceElement
@@ -282,7 +281,6 @@ class Elements:
         for one, path, law in _laws(name, f"variables.{name}", variable.law):
             node = self.draft.names.value(path, law, ANY)
             node = self.draft.closed(one, node, f"variable '{one}'", keep=True)
-            self._check_unit(path, law, variable.unit)
             self.draft.add(Signal(name=one, unit=variable.unit, node=node, text=variable.text))
 
     def _solved(self, name: str, variable: Variable) -> None:
@@ -293,11 +291,6 @@ class Elements:
             self.draft.unknown(one, f"variable '{one}'", equation, start)
             node = self.draft.names.unknown(one)
             self.draft.add(Signal(name=one, unit=variable.unit, node=node, text=variable.text))
-
-    def _check_unit(self, path: str, law: float | str, unit: str) -> None:
-        known = self.draft.unit_of(str(law))
-        if known and unit and units.unit(known).exponents != units.unit(unit).exponents:
-            self.draft.problems.append(f"{path}: {law} is in {known}, not in {unit}; correct the unit")
 
     def check_loops(self) -> None:
         """What depends on itself must do so in a way that can be solved for."""

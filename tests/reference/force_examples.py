@@ -39,8 +39,8 @@ class Example:
 _SPRING = {"stiffness": 3.0, "damping": 0.7}
 _ALONG = {"plane": {"axis": [0.6, 0.7]}, "space": {"axis": [0.6, -0.3, 0.7]}}
 _COMPONENTS: dict[str, Any] = {
-    "plane": {"force": ["0.3 + two.vx*sin(time)", "-two.x*one.y"]},
-    "space": {"force": ["0.3 + two.vx*sin(time)", "-two.x*one.y", "two.omega_x"]},
+    "plane": {"force": ["0.3 + two.vx*sin(time)", "-1*two.x*one.y"]},
+    "space": {"force": ["0.3 + two.vx*sin(time)", "-1*two.x*one.y", "1*two.omega_x"]},
 }
 
 _MIDDLES = {"i": {"body": "one"}, "j": {"body": "two"}}
