@@ -127,7 +127,8 @@ class _Inference:
 
     def _angle(self, call: Call, found: Quantity) -> None:
         if isinstance(found, tuple) and found != PLAIN:
-            self._report(f"{call.function} needs an angle in rad, found {shown(found)}", call.args[0])
+            reason = f"needs an angle in rad, found {shown(found)}; 1*(..) makes it one"
+            self._report(f"{call.function} {reason}", call.args[0])
 
     def _lookup(self, lookup: Lookup) -> Quantity:
         argument, table = lookup.argument, self.tables.get(lookup.table.name, Table(None, None))

@@ -64,6 +64,7 @@ class Names:
         self.problems: list[str] = []
         self.unresolved = 0  # values that stand as zero
         self._lost = lost
+        self._trees: dict[str, Tree] = {}
         self._pending: dict[str, _Definition] = {}
         self._defining: list[_Definition] = []
         self._undefined: set[str] = set()
@@ -142,6 +143,12 @@ class Names:
             for one in definition.names:
                 self.nodes.pop(one, None)
 
+    def tree(self, text: str) -> Tree:
+        """The parsed expression; each text is read once."""
+        if text not in self._trees:
+            self._trees[text] = parse(text)
+        return self._trees[text]
+
     def value(self, path: str, value: float | str, allowed: frozenset[str], cure: str = "") -> Node:
         """The node of a number or expression; zero (and a finding) where it cannot be resolved.
 
@@ -150,7 +157,7 @@ class Names:
         if not isinstance(value, str):
             return self.graph.const(value)
         try:
-            tree = parse(value)
+            tree = self.tree(value)
             node = build(tree, self.graph, self.resolve, self.curve)
             self._check_spaces(tree, allowed, cure)
             self.written.append(Written(path, value, node))

@@ -59,7 +59,7 @@ MISFITS = {
     "if(x < y, F, T)": "if(values) needs one unit, found N and N.m",
     "step(x, t1, 0, 1, 1)": "step(x) needs one unit, found m and s",
     "step(x, 0, F, 1, T)": "step(y) needs one unit, found N and N.m",
-    "cos(x)": "cos needs an angle in rad, found m",
+    "cos(x)": "cos needs an angle in rad, found m; 1*(..) makes it one",
     "lookup(road, v)": "table 'road' is read at what is in m/s; its x_unit is m",
     "sqrt(x + F)": "a sum needs one unit, found m and N",
     "-(x + F)*3": "a sum needs one unit, found m and N",

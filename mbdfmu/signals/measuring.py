@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from mbdfmu.description import (
@@ -15,7 +16,6 @@ from mbdfmu.description import (
     Coordinate,
     Element,
     Formula,
-    In,
     Initial,
     Motion,
     Output,
@@ -26,7 +26,7 @@ from mbdfmu.description import (
     Variable,
     Vector,
 )
-from mbdfmu.expressions import parse, take_apart
+from mbdfmu.expressions import take_apart
 from mbdfmu.quantities import PLAIN, Quantity, Table, inferred, known, shown
 from mbdfmu.signals.draft import Draft
 from mbdfmu.units import differentiated
@@ -34,6 +34,13 @@ from mbdfmu.units import differentiated
 _DERIVATIVE = re.compile(r"der\(([^,)]*)(?:,[12])?\)")
 _LEVELS = {"position": 0, "velocity": 1, "acceleration": 2}
 Found = tuple[str, str, str | None]  # place in the file, expression, the unit that belongs there
+
+
+@cache
+def _fields(kind: type[Element]) -> list[tuple[str, str, str | None]]:
+    """Every field of a class, its key in a file and its unit: "1" where that is said, none where nothing is."""
+    units = {name: text or "1" for name, text in kind.units().items()}
+    return [(name, info.alias or name, units.get(name)) for name, info in kind.model_fields.items()]
 
 
 def misfits(draft: Draft) -> list[str]:
@@ -56,7 +63,7 @@ class _Check:
                 yield from self._compared(path, text, unit)
 
     def _compared(self, path: str, text: str, unit: str | None) -> Iterator[str]:
-        found, problems = inferred(parse(text), self._unit_of, self.tables)
+        found, problems = inferred(self.draft.names.tree(text), self._unit_of, self.tables)
         yield from (f"{path}: {problem}" for problem in problems)
         wanted = PLAIN if unit == "1" else known(unit or "")
         if isinstance(found, tuple) and isinstance(wanted, tuple) and found != wanted:
@@ -66,19 +73,20 @@ class _Check:
 
     def _expressions(self, path: str, name: str, element: Element) -> Iterator[Found]:
         """All expressions of an element with their places and units."""
-        units = {**type(element).units(), **self._own_units(name, element)}
-        for field, info in type(element).model_fields.items():
-            value, unit = getattr(element, field), units.get(field)
-            if unit == "" and any(isinstance(mark, In) for mark in info.metadata):
-                unit = "1"  # said, not left out
+        own: dict[str, str | None] | None = None
+        for field, key, said in _fields(type(element)):
+            value = getattr(element, field)
+            if not isinstance(value, str | tuple | dict | Element):
+                continue
+            own = self._own_units(name, element) if own is None else own
+            unit = own.get(field, said)
             if isinstance(value, Vector) and unit == "1":
                 unit = None  # a direction may have any length
             if isinstance(element, Typed) and field == "start" and isinstance(value, dict):
                 yield from self._starts(f"{path}.start", name, value)
             else:
                 short = isinstance(element, Short) and field == "value"
-                place = path if short else f"{path}.{info.alias or field}"
-                yield from self._inside(place, name, value, unit)
+                yield from self._inside(path if short else f"{path}.{key}", name, value, unit)
 
     def _inside(self, path: str, name: str, value: Any, unit: str | None) -> Iterator[Found]:
         """The depth is that of the element's class, hence the recursion."""

@@ -145,7 +145,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
         ),
         Example(
             fields={"stiffness": ["1 + f.displacement_x^2", 2.0, 1.0]},
-            plane={"stiffness": ["1 + f.displacement_x^2", 2.0], "force": ["time", 1.0], "torque": "f.angle"},
+            plane={"stiffness": ["1 + f.displacement_x^2", 2.0], "force": ["time", 1.0], "torque": "1*f.angle"},
             space={"force": ["time", 1.0, 0.3], "torque": [1.0, "0.3*f.force.x", 1.0]},
         ),
     ),
@@ -256,7 +256,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     ),
     "wheel_road": (
         Example(
-            fields={**_HARD, "radius": 2.0, "height": "0.3*sin(f.x)", "coefficient": 0.3, **_DRY},
+            fields={**_HARD, "radius": 2.0, "height": "0.3*sin(1*f.x)", "coefficient": 0.3, **_DRY},
             **_SIDE_BY_SIDE,
             **_ELASTIC,
         ),
