@@ -645,8 +645,8 @@ def test_an_fmu_of_another_format_says_so(pendulum: Path, tmp_path: Path) -> Non
     with zipfile.ZipFile(pendulum) as old, zipfile.ZipFile(changed, "w") as new:
         for name in old.namelist():
             content = old.read(name)
-            new.writestr(name, content.replace(b'"format":1', b'"format":7') if name.endswith(".json") else content)
-    with pytest.raises(mbd.ModelError, match="exported in format 7, this mbdfmu reads format 1"):
+            new.writestr(name, content.replace(b'"format":2', b'"format":7') if name.endswith(".json") else content)
+    with pytest.raises(mbd.ModelError, match="exported in format 7, this mbdfmu reads format 2"):
         mbd.fmu.simulate(changed, 1.0, 0.1)
 
 
