@@ -311,4 +311,76 @@ struct Rotational {
     }
 };
 
+// ---- bushing (T4.10): along m1 = u . d and m2 = n . d, u in body i, n = u', and on m3 = phi_j - phi_i it holds
+// f_k = K_k (m_k - m0_k) + C_k m_k'; constants s_i, s_j, u, K, C, m0
+struct PlanarBushing {
+    static constexpr const char* section = "bushing";
+    static constexpr int rows = 0, constants = 15;
+
+    static void pattern(const Element& e, int, Pattern& out) {
+        for (int a = 0; a < 6; ++a)
+            for (int b = 0; b < 6; ++b)
+                if (at(e, a) >= 0 && at(e, b) >= 0) out.singles.push_back({at(e, a), at(e, b)});
+    }
+    template <bool Derivatives>
+    static void evaluate(const Element& e, Evaluation& z) {
+        const double *c = z.c + e.at, *K = c + 6, *C = c + 9, *zero = c + 12;
+        const Arm Si = arm(z.cs, e.i, c), Sj = arm(z.cs, e.j, c + 2), u = arm(z.cs, e.i, c + 4), n{-u.y, u.x};
+        const Arm ri = point(z.q, e.i, Si), rj = point(z.q, e.j, Sj), d{rj.x - ri.x, rj.y - ri.y};
+        const double m[3] = {dot(u, d), dot(n, d), coordinate(z.q, e.j, 2) - coordinate(z.q, e.i, 2)};
+        // by the six coordinates; u' = n and n' = -u turn with body i
+        const double g[3][6] = {{-u.x, -u.y, m[1] + dot(u, {Si.y, -Si.x}), u.x, u.y, dot(u, {-Sj.y, Sj.x})},
+                                {-n.x, -n.y, -m[0] + dot(n, {Si.y, -Si.x}), n.x, n.y, dot(n, {-Sj.y, Sj.x})},
+                                {0, 0, -1, 0, 0, 1}};
+        double v[6], f[3], F[6];
+        for (int a = 0; a < 6; ++a) v[a] = coordinate(z.v, a < 3 ? e.i : e.j, a % 3);
+        for (int k = 0; k < 3; ++k) {
+            double rate = 0;
+            for (int a = 0; a < 6; ++a) rate += g[k][a] * v[a];
+            f[k] = K[k] * (m[k] - zero[k]) + C[k] * rate;
+        }
+        for (int a = 0; a < 6; ++a) F[a] = f[0] * g[0][a] + f[1] * g[1][a] + f[2] * g[2][a];
+        for (int a = 0; a < 6; ++a)
+            if (at(e, a) >= 0) z.force[at(e, a)] += F[a];
+        if constexpr (Derivatives) derivative(e, z, u, Si, Sj, m, g, v, f);
+    }
+
+private:
+    // cq [sum f_k H_k + g_k^T (K_k g_k + C_k (H_k v)^T)] + cv sum C_k g_k^T g_k, H_k = m_k by the coordinates twice
+    static void derivative(const Element& e, Evaluation& z, Arm u, Arm Si, Arm Sj, const double (&m)[3],
+                           const double (&g)[3][6], const double (&v)[6], const double (&f)[3]) {
+        const double *K = z.c + e.at + 6, *C = K + 3;
+        double H[2][6][6], slope[3][6];  // of the three forces
+        second(H[0], u, {-u.y, u.x}, m[0], Si, Sj);
+        second(H[1], {-u.y, u.x}, {-u.x, -u.y}, m[1], Si, Sj);
+        for (int k = 0; k < 3; ++k)
+            for (int a = 0; a < 6; ++a) {
+                double turned = 0;
+                if (k < 2)
+                    for (int b = 0; b < 6; ++b) turned += H[k][a][b] * v[b];
+                slope[k][a] = z.cq * (K[k] * g[k][a] + C[k] * turned) + z.cv * C[k] * g[k][a];
+            }
+        for (int a = 0; a < 6; ++a)
+            for (int b = 0; b < 6; ++b)
+                if (at(e, a) >= 0 && at(e, b) >= 0)
+                    *z.single++ = z.cq * (f[0] * H[0][a][b] + f[1] * H[1][a][b]) + g[0][a] * slope[0][b] +
+                                  g[1][a] * slope[1][b] + g[2][a] * slope[2][b];
+    }
+    // Second derivatives of w . d where w' = next and w'' = -w turn with body i.
+    static void second(double (&H)[6][6], Arm w, Arm next, double along, Arm Si, Arm Sj) {
+        const double by[6] = {-next.x, -next.y, dot(next, {Si.y, -Si.x}), next.x, next.y, dot(next, {-Sj.y, Sj.x})};
+        for (auto& row : H)
+            for (double& entry : row) entry = 0;
+        for (int a = 0; a < 6; ++a) H[2][a] += by[a], H[a][2] += by[a];
+        H[2][2] += dot(w, Si) - along;
+        H[5][5] -= dot(w, Sj);
+    }
+    static double dot(Arm a, Arm b) { return a.x * b.x + a.y * b.y; }
+    static int at(const Element& e, int k) {
+        const int body = k < 3 ? e.i : e.j;
+        return body < 0 ? -1 : 3 * body + k % 3;
+    }
+    static double coordinate(const double* x, int body, int k) { return body < 0 ? 0 : x[3 * body + k]; }
+};
+
 }  // namespace mbd

@@ -93,6 +93,7 @@ void System::read_elements(const Blob& blob) {
     read(InLine{}, inline_, bodies_);
     read(Translational{}, translational_, bodies_);
     read(Rotational{}, rotational_springs_, bodies_);
+    read(PlanarBushing{}, bushings_, bodies_);
     read(Coincident3{}, coincident3_, spatial_);
     read(Perpendicular{}, perpendicular_, spatial_);
     read(InPlane{}, in_plane_, spatial_);
@@ -267,6 +268,7 @@ void System::each_table(F&& f) const {
     f(InLine{}, inline_);
     f(Translational{}, translational_);
     f(Rotational{}, rotational_springs_);
+    f(PlanarBushing{}, bushings_);
     f(Coincident3{}, coincident3_);
     f(Perpendicular{}, perpendicular_);
     f(InPlane{}, in_plane_);

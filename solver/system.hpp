@@ -144,7 +144,7 @@ private:
     int bodies_ = 0, spatial_ = 0, body_at_ = 0, gravity_at_ = 0;
     bool linear_ = true;
     double refactor_cost_ = 1;
-    std::vector<Element> coincident_, angle_, inline_, translational_, rotational_springs_;  // planar
+    std::vector<Element> coincident_, angle_, inline_, translational_, rotational_springs_, bushings_;  // planar
     std::vector<Element> coincident3_, perpendicular_, in_plane_;                            // spatial
     Tape parameters_, residual_, derivative_, constraints_, rates_, monitor_, conditions_, signals_, indicators_,
         written_, function_inputs_;

@@ -1,13 +1,15 @@
 """The bushing: springs and dampers in all directions at once."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from mbdfmu import planar, spatial
 from mbdfmu.description import Coefficients, Either, In, Mirrored, Point, Spin, SpinCoefficients
-from mbdfmu.expressions import Node
+from mbdfmu.expressions import Node, cos, sin
 from mbdfmu.forces.base import Ends, ForceBetween, force_keys, geometry, shown, torque_keys, turned, turning, wrench
-from mbdfmu.frames import Load, Measure, Resolve
+from mbdfmu.frames import Kernel, Load, Measure, Resolve, Share
 from mbdfmu.orientation import rotation_vector
 from mbdfmu.planar import Frame
 
@@ -45,50 +47,65 @@ class Bushing(ForceBetween, name="bushing"):
 
     def load(self, ends: Ends, measures: Mapping[str, Measure], resolve: Resolve) -> Load:
         i, j = ends["i"], ends["j"]
-        how, dimensions = geometry(i), len(i.origin)
-        gap = [m.value for key, m in measures.items() if key != "angle"]
-        speed = i.components(how.relative_velocity(i, j, resolve))
-        stretch = _minus(gap, resolve(self.free_displacement))
-        stiffness, damping = resolve(self.stiffness), resolve(self.damping)
-        spring, force = _linear(stiffness, stretch, damping, speed)
-        force = tuple(f + given for f, given in zip(force, resolve(self.force), strict=True))
-        stored, torque = self._twist(i, j, measures, resolve)
-        force = shown(force_keys(dimensions), force, "N", "on j, axes of i", resolve)
-        torque = shown(torque_keys(dimensions), torque, "N.m", "on j, axes of i", resolve)
-        share = wrench(i, j, i.axis(force), turned(i, torque), resolve)
-        return Load(shares=(share,), energy=0.5 * (_product(spring, stretch) + stored))
+        pushed, turned_by = self._along(i, j, measures, resolve), self._about(i, j, measures, resolve)
+        given = resolve(self.force), turning(self.torque, i, resolve)
+        total = _plus(pushed.effort, given[0]), _plus(turned_by.effort, given[1])
+        force = shown(force_keys(len(total[0])), total[0], "N", "on j, axes of i", resolve)
+        torque = shown(torque_keys(len(total[0])), total[1], "N.m", "on j, axes of i", resolve)
+        energy = 0.5 * (pushed.stored + turned_by.stored)
 
-    def _twist(
-        self, i: Any, j: Any, measures: Mapping[str, Measure], resolve: Resolve
-    ) -> tuple[Node, tuple[Node, ...]]:
-        """Twice the energy stored, and the torque on j in axes of i."""
-        fields = (self.torsional_stiffness, self.torsional_damping, self.free_rotation, self.torque)
-        stiffness, damping, free, given = (turning(field, i, resolve) for field in fields)
+        def share(force: Sequence[Node], torque: Sequence[Node]) -> Share:
+            return wrench(i, j, i.axis(force), turned(i, torque), resolve)
+
+        if (force, torque) != total or not isinstance(i, Frame):  # unknowns, or no kernel
+            return Load(shares=(share(force, torque),), energy=energy)
+        springs = Share(efforts=share(pushed.effort, turned_by.effort).efforts, kernel=self._kernel(i, j, resolve))
+        return Load(shares=(springs, share(*given)), energy=energy)
+
+    def _along(self, i: Any, j: Any, measures: Mapping[str, Measure], resolve: Resolve) -> _Held:
+        gap = [m.value for key, m in measures.items() if key != "angle"]
+        speed = i.components(geometry(i).relative_velocity(i, j, resolve))
+        stretch = _minus(gap, resolve(self.free_displacement))
+        return _Held.of(resolve(self.stiffness), stretch, resolve(self.damping), speed)
+
+    def _about(self, i: Any, j: Any, measures: Mapping[str, Measure], resolve: Resolve) -> _Held:
+        fields = self.torsional_stiffness, self.torsional_damping, self.free_rotation
+        stiffness, damping, free = (turning(field, i, resolve) for field in fields)
         spin = geometry(i).relative_spin(i, j, resolve)
         if isinstance(i, Frame):
-            twist = _minus([measures["angle"].value], free)
-            moment, torque = _linear(stiffness, twist, damping, spin)
-            return _product(moment, twist), (torque[0] + given[0],)
+            return _Held.of(stiffness, _minus([measures["angle"].value], free), damping, spin)
         rotation = rotation_vector(spatial.relative_rotation(i, j))
         for k, angle in zip("xyz", rotation.vector, strict=True):
             resolve.show(f"rotation_{k}", angle, "rad", f"rotation vector of j in i, {k}")
-        twist = _minus(rotation.vector, free)
-        moment = tuple(k * angle for k, angle in zip(stiffness, twist, strict=True))
-        spin = i.components(spin)
-        parts = zip(given, rotation.conjugate(moment), damping, spin, strict=True)  # type: ignore[arg-type]
-        return _product(moment, twist), tuple(m - spring - c * w for m, spring, c, w in parts)
+        return _Held.of(stiffness, _minus(rotation.vector, free), damping, i.components(spin), rotation.conjugate)
+
+    def _kernel(self, i: Frame, j: Frame, resolve: Resolve) -> Kernel:
+        x, y = resolve(self.free_displacement)
+        angle = resolve(self.free_rotation) - (j.turn - i.turn)
+        springs = *resolve(self.stiffness), resolve(self.torsional_stiffness)
+        dampers = *resolve(self.damping), resolve(self.torsional_damping)
+        axis = cos(i.turn), sin(i.turn)
+        return Kernel(table="bushing", constants=(*i.arm, *j.arm, *axis, *springs, *dampers, x, y, angle))
+
+
+class _Held(NamedTuple):
+    """What springs and dampers do to j, and twice the energy that is stored."""
+
+    effort: tuple[Node, ...]
+    stored: Node
+
+    @classmethod
+    def of(cls, stiffness: Any, stretch: Any, damping: Any, speed: Any, conjugate: Any = tuple) -> _Held:
+        """`conjugate` makes a torque of moments on what is stretched."""
+        moments = tuple(k * s for k, s in zip(stiffness, stretch, strict=True))
+        pairs = zip(conjugate(moments), damping, speed, strict=True)
+        stored = moments[0].graph.sum(m * s for m, s in zip(moments, stretch, strict=True))
+        return cls(tuple(-(f + c * v) for f, c, v in pairs), stored)
+
+
+def _plus(a: Any, b: Any) -> tuple[Node, ...]:
+    return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
 def _minus(a: Any, b: Any) -> tuple[Node, ...]:
     return tuple(x - y for x, y in zip(a, b, strict=True))
-
-
-def _product(a: Any, b: Any) -> Node:
-    total: Node = a[0].graph.sum(x * y for x, y in zip(a, b, strict=True))
-    return total
-
-
-def _linear(stiffness: Any, stretch: Any, damping: Any, speed: Any) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
-    """What springs hold against, and the whole force on j."""
-    held = tuple(k * s for k, s in zip(stiffness, stretch, strict=True))
-    return held, tuple(-(f + c * v) for f, c, v in zip(held, damping, speed, strict=True))
