@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from coupled_models import model, swinging, torque
+from fmpy.validation import validate_fmu
 from numpy.typing import NDArray
 from scipy import signal
 from scipy.integrate import solve_ivp
@@ -316,6 +318,35 @@ def test_blocks_of_sub_models_keep_their_meaning_in_a_mirror() -> None:
     result = model(whole).simulate(0.5, 0.1, tolerance=1e-6)
     np.testing.assert_allclose(result["sum"], 0, atol=1e-10)
     np.testing.assert_allclose(result["a.bar.x"], -result["b.bar.x"], atol=1e-9)
+
+
+def test_an_fmu_with_blocks_gives_bitwise_what_the_model_gives(tmp_path: Path) -> None:
+    blocks = {
+        "way": {"type": "filter2", "input": "u", "frequency": 9},
+        "pid": {"type": "pid", "input": "way.y - pin.angle", "kp": 8, "ki": 3, "kd": 2,
+                "rate": "der(way.y) - bar.omega", "min": -20, "max": 20},
+        "late": {"type": "delay", "input": "pid.y", "delay": 0.02, "degree": 2},
+    }  # fmt: skip
+    own = model(swinging(inputs={"u": {"start": 0.3}}, blocks=blocks, forces=torque("late.y")))
+    path = own.export_fmu(tmp_path / "model.fmu")
+    assert not validate_fmu(str(path))
+    got, expected = mbd.fmu.simulate(path, 0.2, 0.01), own.simulate(0.2, 0.01)
+    for name in expected.columns:
+        assert np.array_equal(got[name], expected[name]), name
+    names = {"way.y", "der(way.y)", "der(way.y,2)", "pid.x[1]", "der(late.x[2])", "late.y"}
+    assert names <= expected.columns.keys()
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_blocks_continue_bit_for_bit(name: str) -> None:
+    simulation = of_blocks(blocks={"g": SYSTEMS[name]}).start()
+    simulation.advance(0.2)
+    saved, runs = simulation.save(), []
+    for _ in range(2):
+        simulation.restore(saved)
+        simulation.advance(0.5)
+        runs.append(simulation["g.y"])
+    assert runs[0] == runs[1]
 
 
 def test_every_block_is_described() -> None:
