@@ -194,3 +194,19 @@ def test_friction_may_depend_on_the_place():
     model = rig(**split)
     left, right = (model.start(start={"wheel.y": y})["tyre.friction_factor"] for y in (0.5, -0.5))
     assert (left, right) == (0.2, 0.9)
+
+
+def test_a_road_may_be_a_table():
+    """Straight pieces are slopes: what the formula of the same line gives."""
+    tables = {"hill": {"x": [0, 2, 4], "y": [0, 0.2, 0.1]}, "grip": {"x": [0, 2, 4], "y": [1, 0.4, 0.4]}}
+    by_table = {"height": "lookup(hill, tyre.x)", "friction": "lookup(grip, tyre.x)"}
+    by_formula = {"height": "0.1*tyre.x", "friction": "1 - 0.3*tyre.x"}
+    found = []
+    for road in (by_table, by_formula):
+        wheel = {"mass": 20, "inertia": 1, "position": [1, 0.4], "velocity": [5, 0.5], "free": True}
+        element = {"type": "tyre", "i": {"body": "ground"}, "j": {"body": "wheel"}, **road}
+        data = {"format_version": 1, "name": "hill", "gravity": [0, -9.81], "bodies": {"wheel": wheel}}
+        model = mbd.Model.from_description(mbd.Description(**data, tables=tables, forces={"tyre": element}))
+        found.append(model.simulate(t_end=0.1, step_output=0.01))
+    for name in ("wheel.x", "wheel.y", "wheel.omega", "tyre.force.z", "tyre.friction_factor"):
+        assert found[0][name] == pytest.approx(found[1][name], rel=1e-9, abs=1e-9), name
