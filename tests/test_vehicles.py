@@ -189,3 +189,19 @@ def test_actuators_lift_the_car(car: mbd.Model) -> None:
     lifted = car.simulate(t_end=3, step_output=0.05, parameters={"speed": 0},
                           inputs={f"{w}.actuator": ([0, 0.5], [0, 400]) for w in WHEELS})  # fmt: skip
     assert 5e-3 < lifted["car.z"][-1] - lifted["car.z"][0] < 0.03
+
+
+def test_a_controller_of_slip_stops_sooner_than_locked_wheels() -> None:
+    """What anti-lock control will be coupled to: measured wheel speed in, brake torque out, every 5 ms."""
+    distances = []
+    for controlled in (False, True):
+        rig = mbd.models.load("brake_rig").start(parameters={"speed": 20.0})
+        torque = 0.0
+        while rig["car_speed"] > 1.0:
+            slip = 1 - 0.306 * rig["wheel_speed"] / rig["car_speed"]
+            rise = 100.0 if slip < 0.12 or not controlled else -200.0
+            rig["brake"] = torque = min(max(torque + rise, 0.0), 3000.0)
+            rig.step(0.005)
+        distances.append(rig["distance"])
+    locked, held = distances
+    assert held < 0.85 * locked
