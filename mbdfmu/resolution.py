@@ -57,7 +57,7 @@ class Names:
     def __init__(self, lost: frozenset[str] = frozenset(), curves: Mapping[str, Curve] | None = None) -> None:
         self.graph = Graph()
         self.written: list[Written] = []
-        self.unknowns: set[str] = set()  # names that depend on themselves
+        self.unknowns: dict[str, str] = {}  # names that depend on themselves, and how
         self.nodes: dict[str, Node] = {}
         self.curves = curves or {}  # what tables of the model are
         self.between: Callable[[MarkerFunction, list[str]], Node] = _at_rest  # until there are markers
@@ -100,15 +100,21 @@ class Names:
             raise _AlreadyReported(name)
         if found := take_apart(name):
             return self._between(name, *found)
-        raise ExpressionError(f"nothing is called {name!r}{did_you_mean(name, [*self.nodes, *self._pending])}")
+        raise ExpressionError(f"nothing is called {name!r}{self._hint(name)}")
+
+    def _hint(self, name: str) -> str:
+        """What may have been meant: a part of an array, an output, or a name that is spelled alike."""
+        known = [*self.nodes, *self._pending]
+        parts = [part for part in (f"{name}[1]", f"{name}.y", f"{name}.y[1]") if part in known]
+        return f"; did you mean {parts[0]!r}?" if parts else did_you_mean(name, known)
 
     def _looped(self, name: str) -> Node:
         """A name that is asked for while it is being defined."""
         begin = next(k for k, waiting in enumerate(self._defining) if name in waiting.names)
         loop = self._defining[begin:]
         if not all(waiting.loops for waiting in loop):
-            raise ExpressionError(f"{name!r} depends on itself: {' -> '.join([*(d.names[0] for d in loop), name])}")
-        self.unknowns.add(name)
+            raise ExpressionError(f"{name!r} depends on itself: {_chain(loop, name)}")
+        self.unknowns.setdefault(name, _chain(loop, name))
         return self.unknown(name)
 
     def unknown(self, name: str) -> Node:
@@ -183,6 +189,11 @@ class Names:
     def point(self, path: str, point: Iterable[float | str], allowed: frozenset[str]) -> tuple[Node, ...]:
         """The nodes of the components of a point or direction."""
         return tuple(self.value(f"{path}[{k}]", component, allowed) for k, component in enumerate(point))
+
+
+def _chain(loop: list[_Definition], name: str) -> str:
+    """`a -> b -> a`"""
+    return " -> ".join([name, *(waiting.names[0] for waiting in loop[1:]), name])
 
 
 def _element(name: str) -> str:

@@ -401,9 +401,20 @@ def findings(**sections: Any) -> str:
 WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a variable that is itself": (
         {"variables": {"a": "a + 1"}},
-        ["variable 'a'", "depends on itself", "no value of it solves that", "correct its expression"],
+        ["variable 'a'", "depends on itself (a -> a)", "no value of it solves that", "correct its expression"],
     ),
-    "variables that are each other": ({"variables": {"a": "b", "b": "a"}}, ["depends on itself", "correct"]),
+    "variables that are each other": (
+        {"variables": {"a": "b", "b": "a"}},
+        ["depends on itself (a -> b -> a)", "correct"],
+    ),
+    "an equation without unknown": (
+        {"variables": {"a": {"equation": "time - 1"}}},
+        ["the equation of variable 'a' holds nothing that could be solved for"],
+    ),
+    "an array in place of a part": (
+        {"variables": {"Z": {"value": ["time", "1"]}, "a": "Z + 1"}},
+        ["variables.a", "nothing is called 'Z'", "did you mean 'Z[1]'?"],
+    ),
     "an unknown signal": (
         {"variables": {"a": "bar.phy + 1"}},
         ["variables.a", "nothing is called 'bar.phy'", "did you mean 'bar.phi'?"],

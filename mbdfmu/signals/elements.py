@@ -15,7 +15,7 @@ from mbdfmu.signals.between import Between
 from mbdfmu.signals.draft import Context, Draft
 from mbdfmu.signals.plane import Plane
 from mbdfmu.signals.space import Space
-from mbdfmu.signals.table import Constraint, ForceTerm, Function, Initial, Signal, Winding
+from mbdfmu.signals.table import Algebraic, Constraint, ForceTerm, Function, Initial, Signal, Winding
 from mbdfmu.units import differentiated
 
 _WORK = "generalised force, towards a larger value"
@@ -297,8 +297,13 @@ class Elements:
         for unknown in self.draft.unknowns:
             loose = {s for s in unknown.equation.support if s.value[0] in _SOLVED}
             if not any(self.draft.graph.diff(unknown.equation, s) is not self.draft.graph.zero for s in loose):
-                problem = f"{unknown.label} depends on itself and no value of it solves that; correct its expression"
-                self.draft.problems.append(problem)
+                self.draft.problems.append(self._hopeless(unknown))
+
+    def _hopeless(self, unknown: Algebraic) -> str:
+        if unknown.name not in self.draft.names.unknowns:
+            return f"the equation of {unknown.label} holds nothing that could be solved for; correct it"
+        loop = self.draft.names.unknowns[unknown.name]
+        return f"{unknown.label} depends on itself ({loop}) and no value of it solves that; correct its expression"
 
     # ---- motions and constraints
 
