@@ -44,7 +44,7 @@ EVENT, CROSSING, IMPACT = range(3)
 _LEVELS = ("position", "velocity", "acceleration")
 _OF_LEVEL = dict(zip(_LEVELS, ("q", "v", "a"), strict=True))  # whose derivatives give the row of G
 # Native element tables of solver/elements.hpp and solver/spatial.hpp.
-TABLES = ("coincid", "angle", "inline", "transl", "rotat", "bushing", "coinci3", "perpend", "inplane")
+TABLES = ("coincid", "angle", "inline", "transl", "rotat", "bushing", "coinci3", "perpend", "inplane", "bushin3")
 
 
 @dataclass(frozen=True, kw_only=True)

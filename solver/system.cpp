@@ -97,6 +97,7 @@ void System::read_elements(const Blob& blob) {
     read(Coincident3{}, coincident3_, spatial_);
     read(Perpendicular{}, perpendicular_, spatial_);
     read(InPlane{}, in_plane_, spatial_);
+    read(SpatialBushing{}, bushings3_, spatial_);
 }
 
 Spaces System::spaces() const {
@@ -272,6 +273,7 @@ void System::each_table(F&& f) const {
     f(Coincident3{}, coincident3_);
     f(Perpendicular{}, perpendicular_);
     f(InPlane{}, in_plane_);
+    f(SpatialBushing{}, bushings3_);
 }
 
 Workspace System::workspace() const {

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "blob.hpp"
+#include "bushing.hpp"
 #include "elements.hpp"
 #include "linear.hpp"
 #include "spatial.hpp"
@@ -145,7 +146,7 @@ private:
     bool linear_ = true;
     double refactor_cost_ = 1;
     std::vector<Element> coincident_, angle_, inline_, translational_, rotational_springs_, bushings_;  // planar
-    std::vector<Element> coincident3_, perpendicular_, in_plane_;                            // spatial
+    std::vector<Element> coincident3_, perpendicular_, in_plane_, bushings3_;                           // spatial
     Tape parameters_, residual_, derivative_, constraints_, rates_, monitor_, conditions_, signals_, indicators_,
         written_, function_inputs_;
     int outside_ = 0;  // numbers in space OUTSIDE

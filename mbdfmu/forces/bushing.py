@@ -57,7 +57,7 @@ class Bushing(ForceBetween, name="bushing"):
         def share(force: Sequence[Node], torque: Sequence[Node]) -> Share:
             return wrench(i, j, i.axis(force), turned(i, torque), resolve)
 
-        if (force, torque) != total or not isinstance(i, Frame):  # unknowns, or no kernel
+        if (force, torque) != total:  # unknowns
             return Load(shares=(share(force, torque),), energy=energy)
         springs = Share(efforts=share(pushed.effort, turned_by.effort).efforts, kernel=self._kernel(i, j, resolve))
         return Load(shares=(springs, share(*given)), energy=energy)
@@ -79,13 +79,17 @@ class Bushing(ForceBetween, name="bushing"):
             resolve.show(f"rotation_{k}", angle, "rad", f"rotation vector of j in i, {k}")
         return _Held.of(stiffness, _minus(rotation.vector, free), damping, i.components(spin), rotation.conjugate)
 
-    def _kernel(self, i: Frame, j: Frame, resolve: Resolve) -> Kernel:
-        x, y = resolve(self.free_displacement)
-        angle = resolve(self.free_rotation) - (j.turn - i.turn)
-        springs = *resolve(self.stiffness), resolve(self.torsional_stiffness)
-        dampers = *resolve(self.damping), resolve(self.torsional_damping)
-        axis = cos(i.turn), sin(i.turn)
-        return Kernel(table="bushing", constants=(*i.arm, *j.arm, *axis, *springs, *dampers, x, y, angle))
+    def _kernel(self, i: Any, j: Any, resolve: Resolve) -> Kernel:
+        along = *resolve(self.stiffness), *resolve(self.damping), *resolve(self.free_displacement)
+        turns = self.torsional_stiffness, self.torsional_damping, self.free_rotation
+        about = [turning(field, i, resolve) for field in turns]
+        if not isinstance(i, Frame):
+            axes = (component for frame in (i, j) for axis in frame.A for component in axis)
+            return Kernel(table="bushin3", constants=(*i.arm, *j.arm, *axes, *along, *about[0], *about[1], *about[2]))
+        (stiffness,), (damping,), (free,) = about
+        k1, k2, c1, c2, x, y = along
+        values = k1, k2, stiffness, c1, c2, damping, x, y, free - (j.turn - i.turn)
+        return Kernel(table="bushing", constants=(*i.arm, *j.arm, cos(i.turn), sin(i.turn), *values))
 
 
 class _Held(NamedTuple):
