@@ -84,6 +84,12 @@ def test_friction_scales_the_peak_and_leaves_the_slope():
     assert curves[0.3][0] == pytest.approx(curves[1.0][0], rel=5e-3)
 
 
+def test_a_heavy_load_keeps_its_friction():
+    """The published polynomial would end at 7.8 nominal loads."""
+    forces = [at_start(rig(load), tan_alpha=3.0)["force.y"] / load for load in (15e3, 30e3, 34e3)]
+    assert all(-1.0 < force < -0.4 for force in forces)
+
+
 def test_the_aligning_torque_turns_the_wheel_towards_its_motion():
     small = at_start(rig(), tan_alpha=0.01)
     assert small["force.y"] < 0 < small["torque.z"]

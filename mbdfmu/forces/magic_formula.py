@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from mbdfmu.description import Element, In, Positive, Value
-from mbdfmu.expressions import Node, absolute, atan, cos, exp, sign, sin, sqrt, tan
+from mbdfmu.expressions import Node, absolute, atan, cos, exp, minimum, sign, sin, sqrt, tan
 
 _TINY = 1e-18  # (rad)2; keeps the derivative of a square root finite
+_HEAVIEST = 3.5  # nominal loads: beyond, friction and shape stay as they are; polynomials in the load end anywhere
 
 
 class MagicFormula(Element):
@@ -156,7 +157,7 @@ class Tyre:
         self.p = {name: side * node if name in ODD else node for name, node in coefficients.items()}
         self.at = point
         self.nominal = coefficients["nominal_load"]
-        self.df = point.load / self.nominal - 1
+        self.df = minimum(point.load / self.nominal, _HEAVIEST) - 1
 
     def _linear(self, name: str) -> Node:
         """p1 + p2 df"""

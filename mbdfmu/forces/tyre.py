@@ -11,7 +11,7 @@ from mbdfmu.forces.base import Ends, ForceBetween
 from mbdfmu.forces.magic_formula import MagicFormula, Point
 from mbdfmu.forces.tyre_contact import Patch, in_plane, in_space, place_in_plane, places_in_space
 from mbdfmu.frames import Effort, Load, Measure, Resolve, Share
-from mbdfmu.planar import Frame
+from mbdfmu.planar import Frame, unit_vector
 from mbdfmu.vectors import unit
 
 _ONSET = 0.002  # m, of deflection, over which the stiffness sets in
@@ -24,12 +24,13 @@ _SPATIAL = (*_PLANAR, "force.y", "torque.z", "slip.tan_alpha", "slip.alpha", "ca
 class Tyre(ForceBetween, name="tyre"):
     """Tyre of the wheel at j on the road at i: vertical spring, slip with relaxation, Magic Formula (T4.40-T4.48).
 
-    The road is the plane x-y of frame i (in the plane: the line y = 0), or a height above it. The wheel is round about
-    `axis` through the origin of j; on a plane x-z it rolls along x where it turns clockwise.
+    The road is the plane x-y of frame i (in the plane: the line y = 0) unless `normal` or `up` say else, or a height
+    above it. The wheel is round about `axis` through the origin of j; it rolls ahead where it turns positively about
+    that axis, in the plane clockwise.
     """
 
     parity: ClassVar = {
-        2: dict.fromkeys(_PLANAR, "even") | dict.fromkeys(("force.x", "torque.y", "slip.kappa", "x"), "x"),
+        2: dict.fromkeys(_PLANAR, "even") | dict.fromkeys(("force.x", "torque.y", "slip.kappa"), "odd") | {"x": "x"},
         3: dict.fromkeys(_SPATIAL, "even") | dict.fromkeys(
             ("force.y", "torque.z", "slip.tan_alpha", "slip.alpha", "camber"), "odd"
         ) | {"x": "even", "y": "odd"},
@@ -40,6 +41,7 @@ class Tyre(ForceBetween, name="tyre"):
     # of the wheel, in frame j; to its left
     axis: Annotated[Direction, In("1"), Mirrored("axial"), Only(3, "leave it out")] = (0.0, 1.0, 0.0)
     normal: Annotated[Direction, In("1"), Only(3, "leave it out")] = (0.0, 0.0, 1.0)  # of the road, in frame i
+    up: Annotated[Direction, In("1"), Only(2, "give normal")] = (0.0, 1.0)  # the same in the plane
     ahead: Annotated[Direction, In("1"), Only(3, "leave it out")] = (1.0, 0.0, 0.0)  # of the signal `x`, in frame i
     height: Annotated[Value, In("m")] = 0.0  # of the road, of the tyre's own signals `x` and `y`, time, inputs
     friction: Annotated[Value, In("1")] = 1.0  # factor of the friction, of place or time
@@ -72,7 +74,7 @@ class Tyre(ForceBetween, name="tyre"):
         i, j = ends["i"], ends["j"]
         height = resolve(self.height)
         if isinstance(i, Frame):
-            return _Written(self, resolve, in_plane(i, j, height, resolve)).load()
+            return _Written(self, resolve, in_plane(i, j, unit_vector(resolve(self.up)), height, resolve)).load()
         directions = unit(resolve(self.normal)), unit(resolve(self.axis))
         return _Written(self, resolve, in_space(i, j, directions, height, resolve), spatial=True).load()
 

@@ -72,10 +72,10 @@ def place_in_plane(i: Frame, j: Frame) -> Node:
     return ahead[0] * (j.x - i.x) + ahead[1] * (j.y - i.y)
 
 
-def in_plane(i: Frame, j: Frame, height: Node, resolve: Resolve) -> Patch:
-    """The axis y of frame i is the normal; the wheel rolls along x where it turns clockwise."""
+def in_plane(i: Frame, j: Frame, normal: tuple[Node, Node], height: Node, resolve: Resolve) -> Patch:
+    """`normal` in frame i, a unit vector; the wheel rolls ahead, 90 degrees to its right, where it turns clockwise."""
     graph = i.x.graph
-    up, gap, turn = i.axis((graph.zero, graph.one)), (j.x - i.x, j.y - i.y), resolve.rate(i.angle)
+    up, gap, turn = i.axis(normal), (j.x - i.x, j.y - i.y), resolve.rate(i.angle)
     rise = _rise(height, resolve)
     speed = (
         resolve.rate(gap[0]) + turn * gap[1] - rise * up[0],
