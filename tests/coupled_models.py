@@ -97,6 +97,20 @@ def with_input() -> Description:
     )
 
 
+def in_space() -> Description:
+    """A body on a ball joint with states, an algebraic loop, and torques that use reactions and accelerations."""
+    brick = {"mass": 2, "inertia": [0.3, 0.2, 0.4], "position": [0.4, 0, 0.2], "omega": [0.5, -0.3, 0.8]}
+    held = {"type": "spherical", "i": GROUND, "j": {"body": "brick", "at": [-0.4, 0, -0.2]}}
+    law = ["-0.2*Z[1]", "-0.3*brick.omega_y - 0.1*b", "0.05*ball.force.z - 0.1*brick.alpha_z"]
+    return Description(
+        format_version=1, name="in_space", dimensions=3, gravity=[0, 0, -9.81], length=0.5,
+        bodies={"brick": {**brick, "velocity": ["-0.3*0.2", "0.8*0.4 - 0.5*0.2", "0.3*0.4"]}}, joints={"ball": held},
+        states={"Z": {"equation": ["der(Z[1]) + 0.2*der(Z[2]) - brick.omega_x", "der(Z[2]) - 0.1*der(Z[1])^3 + Z[2]"]}},
+        variables={"a": "0.4*b + brick.y", "b": "0.3*sin(a) + brick.alpha_x*0.01"},
+        forces={"drive": {"type": "general", "i": GROUND, "j": {"body": "brick"}, "torque": law}},
+    )  # fmt: skip
+
+
 MODELS = {
     "pi_actuator": lambda: file("pi_actuator"),
     "arm": lambda: file("arm"),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from coupled_models import MODELS, file, model, swinging, torque
+from coupled_models import MODELS, file, in_space, model, swinging, torque
 from numpy.typing import NDArray
 from reference.states import reference
 
@@ -24,6 +24,8 @@ from mbdfmu.lowering import Lowered, lower
 
 Vector = NDArray[np.float64]
 every_model = pytest.mark.parametrize("name", MODELS)
+ALL = {**MODELS, "in_space": in_space}
+in_the_plane_and_in_space = pytest.mark.parametrize("name", ALL)
 
 # ---------------------------------------------------------------- order and tolerance
 
@@ -206,10 +208,10 @@ def started(lowered: Lowered, **settings: Any) -> tuple[Any, Any]:
     return system, native
 
 
-@every_model
+@in_the_plane_and_in_space
 def test_eliminated_and_full_systems_give_the_same_motion(name: str) -> None:
     states = []
-    for lowered in both(MODELS[name]()):
+    for lowered in both(ALL[name]()):
         _, native = started(lowered, step=0.01, tolerance=1e-9, options=EXACT)
         native.advance(0.5)
         states.append(native.save())
@@ -231,10 +233,10 @@ def dense(system: Any, native: Any, *coefficients: float) -> Vector:
     return matrix
 
 
-@every_model
+@in_the_plane_and_in_space
 def test_elimination_is_the_schur_complement_of_the_full_matrix(name: str) -> None:
     """The solve of the eliminated system against NumPy on the full one, at the start of both."""
-    (small, eliminated), (large, full) = (started(lowered) for lowered in both(MODELS[name]()))
+    (small, eliminated), (large, full) = (started(lowered) for lowered in both(ALL[name]()))
     matrix, labels = dense(large, full, *COEFFICIENTS), list(large.labels)
     kept = [labels.index(label) for label in small.labels]
     gone = [k for k in range(large.n) if k not in kept]
@@ -280,7 +282,10 @@ def column(m: CompiledModel, state: dict[str, Vector], moved: dict[str, Vector])
     """Derivative of the residual along a direction, by five points."""
 
     def at(s: float) -> Vector:
-        return m.residual(0.37, **{k: x + s * moved[k] if k in moved else x for k, x in state.items()})
+        there = {k: x + s * moved[k] if k in moved and k != "q" else x for k, x in state.items()}
+        if "q" in moved:
+            there["q"] = m.moved(state["q"], s * moved["q"])
+        return m.residual(0.37, **there)
 
     return (8 * (at(STEP) - at(-STEP)) - (at(2 * STEP) - at(-2 * STEP))) / (12 * STEP)
 
@@ -340,6 +345,17 @@ def test_the_jacobian_is_exact_by_each_of_its_arguments(name: str, key: str) -> 
     )
 
 
+@pytest.mark.parametrize("eliminate", [True, False], ids=["eliminated", "full"])
+def test_the_jacobian_is_exact_in_space(eliminate: bool) -> None:
+    """Orientations move by increments from the quaternion of a random pose."""
+    m, weights = CompiledModel(lower(in_space(), eliminate=eliminate)), (1.4, 0.8, 0.42, 0.5)
+    pose = m.moved(m.start(assemble=True)[0], np.random.default_rng(6).uniform(-1, 1, m.nv))
+    state = {**random_state(m, 7), "q": pose}
+    wanted = expected_jacobian(m, state, weights) / row_factors(m, weights)[:, None]
+    found = m.jacobian(0.37, **state, weights=weights).toarray()
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=BY_DIFFERENCES * max(1.0, np.max(np.abs(wanted))))
+
+
 # ---------------------------------------------------------------- inputs, restarts, saved states
 
 
@@ -364,9 +380,9 @@ def test_states_are_of_second_order_across_a_jump() -> None:
     assert found[-1] < 1e-4
 
 
-@every_model
+@in_the_plane_and_in_space
 def test_saved_states_continue_bit_for_bit(name: str) -> None:
-    simulation = model(MODELS[name]()).start(tolerance=1e-5)
+    simulation = model(ALL[name]()).start(tolerance=1e-5)
     simulation.advance(0.13)
     saved = simulation.save()
     runs = []
