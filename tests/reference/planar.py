@@ -222,7 +222,20 @@ def torsion_spring(i: Frame, j: Frame, vi: Array, vj: Array, force: Force) -> tu
     return -torque * TURN[0], torque * TURN[0]
 
 
-FORCES = {"translational": spring, "rotational": torsion_spring}
+def bushing(i: Frame, j: Frame, vi: Array, vj: Array, force: Force) -> tuple[Array, Array]:
+    """What springs and dampers along and about the axes of i give to the coordinates of i and j."""
+    d, inwards = j.place - i.place, np.array([turned(-i.angle, axis) for axis in np.eye(2)]).T
+    moves_i = i.moves + np.outer([-d[1], d[0]], TURN[0])  # of the point of i that lies at that of j
+    rate = inwards @ (j.moves @ vj - moves_i @ vi)
+    stretch = inwards @ d - np.array(numbers(force.free_displacement))
+    push = np.array(numbers(force.force)) - numbers(force.stiffness) * stretch - numbers(force.damping) * rate
+    twist, spin = j.angle - i.angle - numbers(force.free_rotation), vj[2] - vi[2]
+    torque = numbers(force.torque) - numbers(force.torsional_stiffness) * twist - numbers(force.torsional_damping) * spin
+    onto = push @ inwards
+    return -onto @ moves_i - torque * TURN[0], onto @ j.moves + torque * TURN[0]
+
+
+FORCES = {"translational": spring, "rotational": torsion_spring, "bushing": bushing}
 
 
 def numbers(value: object) -> object:
