@@ -12,6 +12,7 @@ from types import ModuleType
 
 import accuracy
 import elimination
+import forces
 import lowering
 import numpy as np
 import reach
@@ -21,7 +22,8 @@ from timing import Record, table
 
 import mbdfmu
 
-BENCHMARKS: dict[str, ModuleType] = {m.__name__: m for m in (speed, reach, elimination, accuracy, startup, lowering)}
+_MODULES = (speed, reach, elimination, forces, accuracy, startup, lowering)
+BENCHMARKS: dict[str, ModuleType] = {m.__name__: m for m in _MODULES}
 PEERS = tuple(peer for m in BENCHMARKS.values() if (peer := getattr(m, "PEER", None)))
 
 

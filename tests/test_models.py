@@ -84,6 +84,19 @@ def test_a_family_refuses_a_size_below_one(name: str) -> None:
         mbd.models.load(name, N=0)
 
 
+@pytest.mark.parametrize("wrong", [{"N": 2}, {"cords": 0}])
+def test_a_ring_needs_three_segments_and_bushings_between_them(wrong: dict[str, int]) -> None:
+    with pytest.raises(mbd.ModelError, match=f"ring: {next(iter(wrong))} must be at least"):
+        mbd.models.load("ring", **wrong)
+
+
+def test_bushings_side_by_side_share_their_stiffness() -> None:
+    """At no distance from each other they are one, however many they are."""
+    ends = [mbd.models.load("ring", N=8, cords=c).simulate(t_end=0.1, parameters={"width": 0.0}) for c in (1, 3)]
+    for signal in ("segment1.x", "segment1.y", "segment3.phi", "energy.total"):
+        assert ends[1][signal][-1] == pytest.approx(ends[0][signal][-1], rel=1e-9)
+
+
 # ---------------------------------------------------------------- accuracy against references
 
 PAPER: dict[str, Any] = {"options": {"weights": "paper"}}

@@ -229,8 +229,8 @@ def bushing(i: Frame, j: Frame, vi: Array, vj: Array, force: Force) -> tuple[Arr
     rate = inwards @ (j.moves @ vj - moves_i @ vi)
     stretch = inwards @ d - np.array(numbers(force.free_displacement))
     push = np.array(numbers(force.force)) - numbers(force.stiffness) * stretch - numbers(force.damping) * rate
-    twist, spin = j.angle - i.angle - numbers(force.free_rotation), vj[2] - vi[2]
-    torque = numbers(force.torque) - numbers(force.torsional_stiffness) * twist - numbers(force.torsional_damping) * spin
+    twist, k, c = j.angle - i.angle - numbers(force.free_rotation), force.torsional_stiffness, force.torsional_damping
+    torque = numbers(force.torque) - numbers(k) * twist - numbers(c) * (vj[2] - vi[2])
     onto = push @ inwards
     return -onto @ moves_i - torque * TURN[0], onto @ j.moves + torque * TURN[0]
 
