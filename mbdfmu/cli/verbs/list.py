@@ -45,11 +45,14 @@ def _forces() -> Iterator[str]:
         yield columns(_entries(force), indent=6)
 
 
-def _entries(element: type[Element]) -> Iterator[tuple[str, str]]:
-    """What a file may say about an element besides its ends, with unit and default."""
+_EVERYWHERE = ("i", "j", "start", "text")  # of joints and forces
+
+
+def _entries(element: type[Element], besides: tuple[str, ...] = _EVERYWHERE) -> Iterator[tuple[str, str]]:
+    """What a file may say about an element besides that, with unit and default."""
     units = element.units()
     for name, info in element.model_fields.items():
-        if name not in ("i", "j", "start", "text"):
+        if name not in besides:
             default = "required" if info.is_required() else f"default {_shown(info.default)}"
             yield f"{name} [{units[name] or '1'}]" if name in units else name, default
 
@@ -59,7 +62,7 @@ def _blocks() -> Iterator[str]:
 
     for name, block in BlockElement.members().items():
         yield f"  {name}: {block.summary()}"
-        yield columns(_entries(block), indent=6)
+        yield columns(_entries(block, ("text", "unit", "nominal")), indent=6)
 
 
 def _schemes() -> Iterator[str]:
