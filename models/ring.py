@@ -45,14 +45,14 @@ def _place(k: int, N: int) -> tuple[str, str]:
 
 
 def _segment(k: int, N: int) -> Body:
-    length = f"2*pi*radius/{N}"
+    length = f"2*radius*tan(pi/{N})"
     return Body(mass=f"density*{length}", inertia=f"density*({length})^3/12", position=_place(k, N), angle=_angle(k, N))
 
 
 def _bushing(k: int, N: int, height: str, cords: int) -> Bushing:
     """One of those between a segment and the next, where both meet; the first is a full turn behind the last."""
     last = k == N - 1
-    turn, reach = f"2*pi/{N}", f"(pi*radius/{N} - {height}*tan(pi/{N}))"
+    turn, reach = f"2*pi/{N}", f"(radius - {height})*tan(pi/{N})"
     return Bushing(
         i=Marker(body=f"segment{k + 1}", at=(reach, height)),
         j=Marker(body=f"segment{1 if last else k + 2}", at=(f"-{reach}", height)),
