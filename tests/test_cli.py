@@ -395,6 +395,15 @@ def test_check_names_every_joint_that_is_open() -> None:
     succeed(f"simulate {model} --assemble")
 
 
+def test_check_counts_states_blocks_and_what_is_solved_for() -> None:
+    crane = succeed("check crane")
+    assert re.search(r"blocks +4\n", crane)
+    assert re.search(r"differential states +6\n", crane)
+    arm = succeed(f"check {Path(__file__).parent}/reference/files/arm.json")
+    assert re.search(r"unknowns besides +1, solved for in every step\n", arm)
+    assert "unknowns" not in crane
+
+
 def test_check_and_the_solver_agree_on_what_fits() -> None:
     for gap, code in ((0.9e-6, SUCCESS), (1.1e-6, NEGATIVE)):  # of the length scale, 0.5 m
         bar = {"mass": 2, "inertia": 0.1, "position": [0.5, gap * 0.5]}

@@ -53,6 +53,8 @@ class Check:
     inertia: tuple[float, ...]  # kg.m2, about that centre: one number, or xx yy zz xy xz yz
     length: float  # m, the scale by which violations are measured
     coordinates: int
+    states: int  # differential states, those of elements included
+    unknowns: int  # variables and forces that are solved for in every step
     constraints: int  # rows that hold at the start
     rank: int  # of G at the start
     redundant: tuple[Redundancy, ...]  # rows beyond the rank, and what they repeat
@@ -93,6 +95,8 @@ def check(compiled: CompiledModel) -> Check:
         inertia=tuple(map(float, inertia)),
         length=length,
         coordinates=compiled.nv,
+        states=int(compiled.system.nx),
+        unknowns=int(compiled.system.ny),
         constraints=len(compiled.holding),
         rank=len(compiled.holding) - len(redundant),
         redundant=tuple(redundant),

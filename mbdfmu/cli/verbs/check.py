@@ -54,11 +54,15 @@ def _counts(description: Description, result: Check) -> Iterator[tuple[str, str]
         names = ("xx", "yy", "zz", "xy", "xz", "yz") if len(result.inertia) > 1 else ("zz",)
         parts = [f"{name} {number(x)}" for name, x in zip(names, result.inertia, strict=True)]
         yield "inertia about it", f"{', '.join(parts)} kg.m2"
-    for section in ("joints", "forces", "motions", "constraints", "events", "impacts"):
+    for section in ("joints", "forces", "motions", "constraints", "events", "impacts", "variables", "blocks"):
         elements = getattr(description, section)
         if elements:
             yield section if section != "constraints" else "user constraints", str(len(elements))
     yield "coordinates", str(result.coordinates)
+    if result.states:
+        yield "differential states", str(result.states)
+    if result.unknowns:
+        yield "unknowns besides", f"{result.unknowns}, solved for in every step"
     yield "constraint rows", f"{result.constraints}, rank {result.rank}"
     yield "degrees of freedom", str(result.freedoms)
     yield "length scale", f"{number(result.length)} m"

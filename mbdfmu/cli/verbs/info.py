@@ -26,7 +26,7 @@ HEADINGS = {
 }
 SHORT = ("parameter", "structuralParameter", "input", "output")  # shown in full without --signals
 KEYS = ("name", "unit", "causality", "variability", "start", "minimum", "maximum", "text")
-COUNTED = ("bodies", "joints", "forces", "motions", "constraints", "events", "impacts")
+COUNTED = ("bodies", "joints", "forces", "motions", "constraints", "events", "impacts", "states", "variables", "blocks")
 FMU_FACTS = (
     "text",
     "fmi_version",
