@@ -12,8 +12,10 @@ import pytest
 from reference.spatial_models import joint_model
 
 import mbdfmu as mbd
+from mbdfmu.analyses import CompiledModel, Settings, Simulation
 from mbdfmu.errors import ModelError, StepFailed
 from mbdfmu.joints import JointElement, Relation
+from mbdfmu.lowering import lower
 
 G = 9.81
 STEPPING = pytest.mark.parametrize("settings", [{}, {"step": 2e-3}], ids=["error-controlled", "fixed"])
@@ -365,6 +367,28 @@ def test_events_of_parts_have_their_names(tmp_path: Any) -> None:
     assert mbd.Model.load(tmp_path / "whole.json").description == whole.description
     result.to_hdf5(tmp_path / "run.h5")
     assert mbd.Result.read(tmp_path / "run.h5").events == result.events
+
+
+@pytest.mark.parametrize("eliminate", [True, False])
+def test_conditions_may_use_whatever_is_solved_for(eliminate: bool) -> None:
+    """Variables that depend on themselves, forces, rates of states: also where they move nothing."""
+    plant = cart(
+        "4 - 3*e",
+        variables={"e": "car.x - 1", "w": {"equation": "w^3 + w - e", "start": 0.1}},
+        states={"z": {"rate": "1 - z"}},
+        events={
+            "deep": {"when": "w > 0.3", "restart": True},
+            "slow": {"when": "der(z) < 0.5", "restart": True},
+            "far": {"when": "e > 0.5", "restart": True},
+            "strong": {"when": "push.force < 1", "restart": True},
+        },
+    )
+    compiled = CompiledModel(lower(plant.description, eliminate=eliminate))
+    sim = Simulation(compiled, Settings(tolerance=1e-9))
+    sim.advance(1.2)
+    at = {e: math.acos(1 - e / (4 / 3)) / math.sqrt(1.5) for e in (0.3 + 0.027, 0.5, 1)}  # e = 4/3 (1 - cos(1.5^0.5 t))
+    expected = [(at[0.327], "deep"), (math.log(2), "slow"), (at[0.5], "far"), (at[1], "strong")]
+    assert sim.events == [(pytest.approx(t, abs=1e-5), name) for t, name in expected]
 
 
 # ---------------------------------------------------------------- impacts

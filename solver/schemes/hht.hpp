@@ -431,6 +431,10 @@ private:
                     converged = converged && convergence[g].reached;
                 }
             }
+            if (converged && !settled()) {
+                derive = derive || k > 1;
+                continue;
+            }
             if (!converged) continue;
             place(st, h);
             if (closed(i, result, count)) return keep_count(st, k, derived_at), result;
@@ -439,6 +443,16 @@ private:
         }
         result.status = converged ? Status::constraint : Status::slow;
         return result;
+    }
+
+    // Whether the last correction left variables where they are. Those that move nothing count in no error: with one
+    // iteration in every step they would run away from their equations, as the predictor takes their errors along.
+    bool settled() const {
+        constexpr double small = 1e-3;  // of the value
+        const double* d = r_.data() + (y_ - z_.data());
+        for (int k = 0; k < s_.ny; ++k)
+            if (!(std::fabs(d[k]) <= small * std::max(1.0, std::fabs(y_[k])))) return false;
+        return true;
     }
 
     // Two bodies that turn against each other by less than half a turn leave no doubt of the turns between them, and

@@ -6,7 +6,8 @@ What the paper leaves open (marked "choice") is decided as in solver/schemes/hht
 make the same steps with the same iterations. `Decisions` tells how close a decision was, since rounding may turn one.
 
 Differential states X come in two ways: "corrected" gives them the recursion of the velocities (docs/theory.md, 5.5),
-"paper" is eq. 9a. V and F, one vector Y here, are extrapolated as the other unknowns and measured by nothing.
+"paper" is eq. 9a. V and F, one vector Y here, are extrapolated as the other
+unknowns; they have to settle, but count in no error.
 """
 
 from __future__ import annotations
@@ -366,7 +367,7 @@ class Hht:
             self.judge(at, self.sizes(delta, z, h))
             if at.diverged:
                 break
-            if at.converged and self.closed(at, z.a, h):
+            if at.converged and self.settled(at, delta.Y, z.Y) and self.closed(at, z.a, h):
                 self.note_iterations(at)
                 return Trial(z, True)
         return Trial(z, False)
@@ -417,6 +418,13 @@ class Hht:
             at.renew = at.renew or not self.decisions.at_most(xi, 0.5)
         elif at.k - at.renewed_at >= 2:
             at.diverged = at.diverged or not self.decisions.at_most(xi, 1.0)
+
+    def settled(self, at: Iteration, delta: Vector, Y: Vector) -> bool:
+        """Choice: Y that moves nothing is in no error, but has to stay near its equations."""
+        if len(Y) == 0 or self.decisions.at_most(float(np.max(np.abs(delta) / np.maximum(1.0, np.abs(Y)))), 1e-3):
+            return True
+        at.renew = at.renew or at.k > 1
+        return False
 
     def closed(self, at: Iteration, a: Vector, h: float) -> bool:
         """Choice: the constraints hold to a fraction of the model's length and of the step's error, or to rounding."""
