@@ -278,7 +278,7 @@ def test_pid_without_limits_is_its_transfer_function() -> None:
 
 def test_pid_stays_within_its_limits_and_does_not_wind_up() -> None:
     """The integral alone would overshoot by far after the long way at the limit."""
-    limits = {"min": 0.0, "max": 1.15, "kp": 2, "ki": 2, "kd": 0}
+    limits = {"min": 0.0, "max": "0.15 + 1", "kp": 2, "ki": 2, "kd": 0}
     held, wound = closed_loop(15, **limits), closed_loop(15, **limits, tracking_time=1e6)
     for result in (held, wound):
         assert np.max(result["control.y"]) <= 1.15 + 1e-12

@@ -162,6 +162,14 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"blocks": {"g": {"type": "filter2", "input": "bar.x - bar.vx", "frequency": 1}}},
         "blocks.g.input: a sum needs one unit, found m and m/s",
     ),
+    "the input of a filter": (
+        {"blocks": {"g": {"type": "filter2", "input": "bar.x", "frequency": 1, "unit": "N"}}},
+        "blocks.g.input: 'bar.x' is in m, not in N",
+    ),
+    "a limit": (
+        {"parameters": {"l": LENGTH}, "blocks": {"g": {"type": "pid", "input": 1, "kp": 1, "max": "l", "unit": "N"}}},
+        "blocks.g.max: 'l' is in m, not in N",
+    ),
 }  # fmt: skip
 
 

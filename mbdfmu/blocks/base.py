@@ -27,6 +27,8 @@ class BlockElement(Block):
 
     modelica: ClassVar[str] = ""  # the component of the Modelica Standard Library that does the same
 
+    in_unit: ClassVar[tuple[str, ...]] = ("start",)  # the fields that are in the unit of the output
+
     unit: UnitText = ""  # of the output
     nominal: PositiveNumber = 1.0  # the size of its states from which on errors count in proportion
 

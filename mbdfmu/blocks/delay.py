@@ -26,6 +26,7 @@ class Delay(LinearBlock, name="delay"):
     """Delay by Pade's approximation of exp(-T s), of degree n - 1 over n: smooth inputs come out T later."""
 
     modelica = "Modelica.Blocks.Nonlinear.PadeDelay"
+    in_unit = ("input", "start")
 
     input: Value
     delay: Annotated[Positive, In("s")]

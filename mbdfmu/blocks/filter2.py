@@ -14,6 +14,7 @@ class Filter2(LinearBlock, name="filter2"):
     """Second-order filter: follows its input with a continuous rate; gives the first and second derivative too."""
 
     modelica = "Modelica.Blocks.Continuous.SecondOrder"
+    in_unit = ("input", "start")
 
     input: Value
     frequency: Annotated[Positive, In("rad/s")]  # undamped

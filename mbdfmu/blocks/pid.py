@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import model_validator
 
 from mbdfmu.blocks.base import BlockElement
-from mbdfmu.description import In, Number, Positive, Value
+from mbdfmu.description import In, Positive, Value
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node, maximum, minimum
 from mbdfmu.frames import Resolve
@@ -19,6 +19,7 @@ class Pid(BlockElement, name="pid"):
     """
 
     modelica = "Modelica.Blocks.Continuous.LimPID"
+    in_unit = ("min", "max", "start")
 
     input: Value  # the error e
     kp: Value = 0.0
@@ -26,8 +27,8 @@ class Pid(BlockElement, name="pid"):
     kd: Value = 0.0
     filter_time: Annotated[Positive | None, In("s")] = None  # time constant of the lag before the derivative
     rate: Value | None = None  # de/dt where it is known
-    min: Number | None = None  # limits of the output
-    max: Number | None = None
+    min: Value | None = None  # limits of the output
+    max: Value | None = None
     tracking_time: Annotated[Positive | None, In("s")] = None  # in which the integral is led back; kp/ki if not given
     start: Value = 0.0  # of the integral's share of the output
 
@@ -43,7 +44,7 @@ class Pid(BlockElement, name="pid"):
         if self.kd != 0 and (self.filter_time is None) == (self.rate is None):
             found = "neither" if self.rate is None else "both"
             yield f'kd needs either "filter_time" or "rate" (the derivative of the input), found {found}'
-        if self.min is not None and self.max is not None and self.min >= self.max:
+        if isinstance(self.min, float) and isinstance(self.max, float) and self.min >= self.max:
             yield f"min must be below max, found min {self.min!r} and max {self.max!r}"
         if self._limited and self.ki != 0 and self.kp == 0 and self.tracking_time is None:
             yield 'limits with kp = 0 need "tracking_time", in which the integral is led back'
@@ -73,8 +74,8 @@ class Pid(BlockElement, name="pid"):
     def value(self, port: str, x: tuple[Node, ...], fixed: Resolve, moving: Resolve) -> Node:
         y = self._unlimited(x, fixed, moving)
         if self.max is not None:
-            y = minimum(y, self.max)
-        return y if self.min is None else maximum(y, self.min)
+            y = minimum(y, fixed(self.max))
+        return y if self.min is None else maximum(y, fixed(self.min))
 
     def _unlimited(self, x: tuple[Node, ...], fixed: Resolve, moving: Resolve) -> Node:
         error: Node = moving(self.input)

@@ -17,6 +17,7 @@ class StateSpace(LinearBlock, name="state_space"):
     """State space: x' = A x + B u, y = C x + D u."""
 
     modelica = "Modelica.Blocks.Continuous.StateSpace"
+    in_unit = ()
 
     inputs: Series
     A: Matrix

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+from mbdfmu.blocks import BlockElement
 from mbdfmu.description import (
     Constraint,
     Coordinate,
@@ -113,6 +114,8 @@ class _Check:
             return {"value": element.unit}
         if isinstance(element, Coordinate) and "unit" in element.model_fields_set:
             return {"start": element.unit, "velocity": differentiated(element.unit)}
+        if isinstance(element, BlockElement):
+            return dict.fromkeys(element.in_unit, element.unit)
         return {"value": self._driven(element)} if isinstance(element, Motion) else {}
 
     def _driven(self, motion: Motion) -> str | None:
