@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from mbdfmu.description.checks import GROUND
 from mbdfmu.description.messages import explained, problems
-from mbdfmu.description.parts import Body, Element, Joint, Marker, Motion, Orientation, Output, Typed
+from mbdfmu.description.parts import Body, Element, Joint, Marker, Motion, Orientation, Output
 from mbdfmu.description.pieces import sections
 from mbdfmu.description.placement import Placement
 from mbdfmu.description.scalars import negated, times
@@ -143,9 +143,6 @@ class _Part:
         """What is given in frames that move along changes in a mirror only."""
         if not self.place.mirrored:
             return
-        if isinstance(old, Typed) and self.part.mirror and self.part.mirror in old.no_image.get(self.dimensions, ""):
-            kind, mirror = f"{old.family} type '{old.type_name}'", self.part.mirror
-            raise ModelError(f"{kind} has no mirror image across {mirror}; mirror the sub-model otherwise")
         for name, info in type(old).model_fields.items():
             marks = (m for m in info.metadata if isinstance(m, Mirrored) and m.applies(self.dimensions))
             kind = next((m.kind for m in marks), "true")

@@ -336,7 +336,6 @@ class Typed(Registered, Part):
     # the sign, "x", "y", "z" change it where the mirror reflects that axis, "-x", "-y", "-z" where it does not. Signals
     # that are not listed are refused in mirrored sub-models.
     parity: ClassVar[Mapping[int, Mapping[str, str]]] = {}
-    no_image: ClassVar[Mapping[int, str]] = {}  # by dimensions: the mirrors, "x" or "xy", in which it is refused
 
     def __init__(self, /, **data: Any) -> None:
         if not self.type_name:

@@ -36,8 +36,6 @@ class Tyre(ForceBetween, name="tyre"):
         ) | {"x": "even", "y": "odd"},
     }  # fmt: skip
 
-    no_image: ClassVar = {2: "y"}  # the axis y of frame i points upwards
-
     # of the wheel, in frame j; to its left
     axis: Annotated[Direction, In("1"), Mirrored("axial"), Only(3, "leave it out")] = (0.0, 1.0, 0.0)
     normal: Annotated[Direction, In("1"), Only(3, "leave it out")] = (0.0, 0.0, 1.0)  # of the road, in frame i
