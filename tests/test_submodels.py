@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 import pytest
+from reference.force_examples import EXAMPLES
 from scipy.spatial.transform import Rotation
 
 from mbdfmu.description import (
@@ -687,9 +688,18 @@ def kinds() -> list:
     return [pytest.param(k, d, m, id=f"{k.type_name}-{d}-{m}") for k, d in found for m in "xyz"[:d]]
 
 
+def sample(kind, dimensions: int) -> dict:
+    """Fields of an example that names nothing."""
+    for example in EXAMPLES.get(kind.type_name, ()):
+        fields = example.of(dimensions)
+        if fields and "'" not in str(list(fields.values())):  # text: an expression, or the name of a body
+            return dict(fields)
+    return {}
+
+
 def random_element(kind, dimensions: int, rng) -> dict:
-    """Everything at random that a mirror must change, directions and ends."""
-    given = {"type": kind.type_name}
+    """Everything at random that a mirror must change, directions and ends; the rest as in the examples of forces."""
+    given = {"type": kind.type_name, **sample(kind, dimensions)}
     for end in "ij":
         turn = {"orientation": {"quaternion": list(rng.normal(size=4))}} if dimensions == 3 else {"angle": rng.normal()}
         given[end] = {"body": end, "at": list(rng.normal(size=dimensions)), **turn}
