@@ -1,11 +1,13 @@
 """The measured models in Exudyn, built from the same descriptions, and one run of them; must not know how we solve.
 
-Planar bodies, hinges, sliders, springs and constant torques, and spatial bodies on ball joints are enough for all of
-them; what cannot be said is refused.
+Planar bodies, hinges, sliders, springs, bushings and constant torques, and spatial bodies on ball joints are enough
+for all of them; what cannot be said is refused. A bushing of Exudyn acts on both of its points, ours on that of j:
+where the points part, the models differ, and each is held against its own converged state.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -28,6 +30,7 @@ from exudyn.utilities import (  # noqa: E402
     MarkerBodyPosition,
     MarkerBodyRigid,
     NodeRigidBody2D,
+    ObjectConnectorRigidBodySpringDamper,
     ObjectConnectorSpringDamper,
     ObjectGround,
     ObjectJointPrismatic2D,
@@ -40,6 +43,7 @@ from exudyn.utilities import (  # noqa: E402
 
 NAME = f"Exudyn {exu.__version__}"
 GROUND = "ground"
+BOTH_POINTS = ", forces at both points"  # of references.py
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +122,7 @@ class Peer:
             "iterations": counts.newtonStepsCount,
             "factorisations": counts.newtonJacobiCount,
         }
-        return Run(cpu=cpu, statistics=statistics, q=builder.coordinates(self.start.q))
+        return Run(cpu=cpu, statistics=statistics, q=builder.coordinates(self.start.q), law=builder.law)
 
 
 def _simulation_settings(t_end: float, step: float, setting: Setting) -> Any:
@@ -146,6 +150,7 @@ class _Builder:
         self.system, self.model, self.rotations = system, model, rotations
         self.values = {s.node: s.start for s in model.signals.values() if s.causality in ("parameter", "input")}
         self.objects = {GROUND: system.AddObject(ObjectGround())}
+        self.law = ""
 
     def numbers(self, nodes: Iterable[Node]) -> list[float]:
         return [float(x) for x in evaluate(list(nodes), self.values)]
@@ -221,16 +226,27 @@ class _Builder:
                 raise NotImplementedError(f"{constraint.label}: no Exudyn joint for {', '.join(kernels)}")
 
     def add_force(self, force: Any) -> None:
-        kernel, ends = force.load.kernel, [frame.body for frame in force.ends]
-        match kernel.table, self.numbers(kernel.constants):
-            case "transl", (xi, yi, xj, yj, stiffness, damping, free):
+        ends, (spring, *added) = [frame.body for frame in force.ends], force.load.shares
+        actuators = self.numbers(effort.effort for share in added for effort in share.efforts)
+        match spring.kernel.table, self.numbers(spring.kernel.constants):
+            case "transl", (xi, yi, xj, yj, stiffness, damping, free) if not any(actuators):
                 markers = self.markers(MarkerBodyPosition, ends, ((xi, yi), (xj, yj)))
                 law = {"stiffness": stiffness, "damping": damping, "referenceLength": free}
                 self.system.AddObject(ObjectConnectorSpringDamper(markerNumbers=markers, **law))
             case "rotat", (0.0, 0.0, _):
-                self.add_torque(ends, *self.numbers([force.load.actuator]))
+                self.add_torque(ends, *actuators)
+            case "bushing", (xi, yi, xj, yj, 1.0, 0.0, *law) if not any(actuators):
+                self.add_bushing(self.markers(MarkerBodyRigid, ends, ((xi, yi), (xj, yj))), law)
             case _:
                 raise NotImplementedError(f"force '{force.name}': no Exudyn element for it")
+
+    def add_bushing(self, markers: list[int], law: list[float]) -> None:
+        kx, ky, stiffness, cx, cy, damping, x, y, angle = law
+        turn = math.remainder(angle, 2 * math.pi)  # it knows angles by their rotation matrices
+        numbers = {"stiffness": np.diag([kx, ky, 0, 0, 0, stiffness]), "damping": np.diag([cx, cy, 0, 0, 0, damping])}
+        offset = [x, y, 0, 0, 0, turn]
+        self.system.AddObject(ObjectConnectorRigidBodySpringDamper(markerNumbers=markers, offset=offset, **numbers))
+        self.law = BOTH_POINTS
 
     def add_torque(self, ends: list[str], torque: float) -> None:
         for body, sign in zip(ends, (-1, 1), strict=True):

@@ -1,28 +1,35 @@
 """Converged states of the measured models from other equations and another integrator; must not use mbdfmu's solver.
 
-`python benchmarks/references.py` writes data/references.json: few coordinates instead of constrained bodies, and DOP853
-of SciPy with tight tolerances instead of HHT. Andrews' mechanism is taken from the tests' data. Planar models are told
+`python benchmarks/references.py [MODEL ...]` writes data/references.json, all of it or the models named: few
+coordinates instead of constrained bodies, and DOP853 of SciPy with tight tolerances instead of HHT. Rings are stiff and
+take Radau; their second law is that of a peer. Andrews' mechanism is taken from the tests' data. Planar models are told
 by the angles of their bodies, spatial ones by the places of their centres.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from cases import CASES, REFERENCES
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.linalg import solveh_banded
+from scipy.sparse import csr_matrix
 
 Vector = NDArray[np.float64]
 Acceleration = Callable[[Vector, Vector], Vector]
 GRAVITY = 9.81
 ORIGIN = (
     "benchmarks/references.py: few coordinates, SciPy DOP853 at relative tolerance 1e-12 (1e-10 for 1000 links); "
-    "andrews: tests/reference/data/andrews.json"
+    "rings: all coordinates, SciPy Radau at 1e-8; andrews: tests/reference/data/andrews.json"
 )
+BOTH_POINTS = ", forces at both points"  # the law of a peer's bushings
 # Of the slider-crank: lengths, masses, inertia of the slider, start angle of the crank (models/slider_crank.json).
 CRANK, ROD, M_CRANK, M_ROD, M_SLIDER, START = 0.2, 0.5, 1.0, 1.5, 2.0, np.pi / 6
 
@@ -141,6 +148,87 @@ def four_bar(count: int, t_end: float) -> list[float]:
     return [end] * (count + 1) + [0.0] * count
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ring:
+    """Segments on bushings (models/ring.py), all as arrays: one row per segment, one column per cord."""
+
+    count: int
+    cords: int
+    both_points: bool  # forces act on the points of both ends, and a rate is the difference of their velocities
+    radius, width, density, bending, relaxation = 0.25, 0.01, 0.2, 0.5, 1e-3
+    stiffness = np.array([2e5, 1e5])
+
+    @cached_property
+    def start(self) -> Vector:
+        """x, y, angle of every segment."""
+        angle = (2 * np.arange(self.count) + 1) * np.pi / self.count
+        return np.stack([self.radius * np.sin(angle), -self.radius * np.cos(angle), angle], axis=1)
+
+    @cached_property
+    def masses(self) -> Vector:
+        length = 2 * self.radius * np.tan(np.pi / self.count)
+        return self.density * length * np.array([1, 1, length**2 / 12])
+
+    @cached_property
+    def ends(self) -> tuple[Vector, Vector]:
+        """Points of the bushings in a segment and in the next."""
+        height = ((np.arange(self.cords) + 0.5) / self.cords - 0.5) * self.width
+        reach = (self.radius - height) * np.tan(np.pi / self.count)
+        return np.stack([reach, height]), np.stack([-reach, height])
+
+    def acceleration(self, flat: Vector, flat_rates: Vector) -> Vector:
+        q, v = flat.reshape(-1, 3), flat_rates.reshape(-1, 3)
+        (x, y, phi), (vx, vy, w) = q.T[:, :, None], v.T[:, :, None]
+        c, s = np.cos(phi), np.sin(phi)
+        step = np.roll(q, -1, axis=0) - q
+        step[-1, 2] += 2 * np.pi
+        sx, sy = self._turned(c, s, self.ends[0])
+        nx, ny = self._turned(_next(c), _next(s), self.ends[1])
+        dx, dy = _next(x) + nx - x - sx, _next(y) + ny - y - sy
+        ax, ay = (sx, sy) if self.both_points else (sx + dx, sy + dy)  # where the force acts, from the segment
+        ux, uy = _next(vx) - _next(w) * ny - vx + w * ay, _next(vy) + _next(w) * nx - vy - w * ax
+        inside = self._turned(c, -s, (dx + self.relaxation * ux, dy + self.relaxation * uy))
+        fx, fy = self._turned(c, s, self.stiffness[:, None, None] / self.cords * inside)
+        spin = (np.roll(v, -1, axis=0) - v)[:, 2]
+        torque = self.bending * (step[:, 2] - 2 * np.pi / self.count + self.relaxation * spin)
+        own = np.stack([fx.sum(1), fy.sum(1), (ax * fy - ay * fx).sum(1) + torque], axis=1)
+        given = np.stack([fx.sum(1), fy.sum(1), (nx * fy - ny * fx).sum(1) + torque], axis=1)
+        force = own - np.roll(given, 1, axis=0)
+        top = self.count // 2
+        force[top, :2] -= self.stiffness * (q - self.start + self.relaxation * v)[top, :2]
+        return np.asarray(force / self.masses - [0, GRAVITY, 0]).ravel()
+
+    @staticmethod
+    def _turned(c: Vector, s: Vector, a: Any) -> Vector:
+        return np.stack([c * a[0] - s * a[1], s * a[0] + c * a[1]])
+
+    @property
+    def coupling(self) -> csr_matrix:
+        """Which numbers the rates of coordinates and velocities depend on."""
+        near = np.abs(np.subtract.outer(np.arange(self.count), np.arange(self.count))) % (self.count - 1) < 2
+        block, n = np.kron(near, np.ones((3, 3))), 3 * self.count
+        return csr_matrix(np.block([[np.zeros((n, n)), np.eye(n)], [block, block]]))
+
+
+def _next(a: Vector) -> Vector:
+    return np.roll(a, -1, axis=0)
+
+
+def ring(count: int, t_end: float, cords: int = 1, both_points: bool = False) -> list[float]:
+    """The angles of the segments."""
+    model, n = Ring(count=count, cords=cords, both_points=both_points), 3 * count
+    start = np.concatenate([model.start.ravel(), np.zeros(n)])
+
+    def slope(_: float, y: Vector) -> Vector:
+        return np.concatenate([y[n:], model.acceleration(y[:n], y[n:])])
+
+    options = {"rtol": 1e-8, "atol": 1e-10, "jac_sparsity": model.coupling, "t_eval": [t_end]}
+    end = solve_ivp(slope, (0, t_end), start, method="Radau", **options)
+    if not end.success:
+        raise RuntimeError(end.message)
+    return list(end.y[2:n:3, -1])
+
+
 def andrews(t_end: float) -> list[float]:
     """From the relative angles of the test set to those of the bodies."""
     path = REFERENCES.parents[2] / "tests" / "reference" / "data" / "andrews.json"
@@ -152,19 +240,26 @@ def andrews(t_end: float) -> list[float]:
 
 def state(model: str, t_end: float) -> list[float]:
     """Angles of the bodies of a shipped planar model, places of a spatial one's."""
-    family, _, size = model.partition(":N=")
+    family, _, text = model.removesuffix(BOTH_POINTS).partition(":N=")
+    size, *more = text.split(",")
     alone = {"slider_crank": slider_crank, "andrews": andrews}
     families = {"chain": chain, "chain3d": chain3d, "four_bar": four_bar}
+    if family == "ring":
+        cords = int(more[0].removeprefix("cords=")) if more else 1
+        return ring(int(size), t_end, cords, model.endswith(BOTH_POINTS))
     if size:
         return families[family](int(size), t_end)
     return alone[family](t_end)
 
 
 def main() -> None:
-    states = {}
+    named = sys.argv[1:]
+    states = json.loads(REFERENCES.read_text(encoding="utf-8"))["states"] if named else {}
     for case in CASES:
-        numbers = [float(f"{number:.13g}") for number in state(case.model, case.t_end)]
-        states[case.model] = {"time": case.t_end, "places" if case.spatial else "angles": numbers}
+        for law in ("", BOTH_POINTS) if case.family == "ring" else ("",):
+            if not named or case.model in named:
+                numbers = [float(f"{number:.13g}") for number in state(case.model + law, case.t_end)]
+                states[case.model + law] = {"time": case.t_end, "places" if case.spatial else "angles": numbers}
     text = json.dumps({"origin": ORIGIN, "units": {"angles": "rad", "places": "m"}, "states": states})
     REFERENCES.write_text(text.replace('}, "', '},\n"').replace("{", "{\n", 1) + "\n", encoding="utf-8")
 
