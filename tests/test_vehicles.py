@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from reference.linear import HalfCar, QuarterCar
 from reference.tyres import A_TYRE
+from scipy.integrate import solve_ivp
 
 import mbdfmu as mbd
 
@@ -36,6 +37,27 @@ def test_a_quarter_car_stands_still_until_the_bump() -> None:
     assert np.max(np.abs(result["height_of_body"][before])) < 1e-9
     assert result["wheel_load"][0] == pytest.approx(400 * 9.81)
     assert 0.03 < np.max(result["height_of_wheel"]) < 0.08 and np.min(result["wheel_load"]) >= 0
+
+
+def test_a_quarter_car_over_a_bump_is_that_of_scipy() -> None:
+    """A bump of 30 mm at 10 m/s: the tyre stays on the road, so that everything is linear."""
+    m, mu, k, c, kt, ct = 360, 40, 22e3, 1600, 2e5, 100
+
+    def road(t: float) -> tuple[float, float]:
+        s = 10 * t - 5  # into a haversine of 3 m
+        inside = 0 < s < 3
+        return (0.015 * (1 - np.cos(2 * np.pi * s / 3)), 0.1 * np.pi * np.sin(2 * np.pi * s / 3)) if inside else (0, 0)
+
+    def rates(t: float, y: np.ndarray) -> list[float]:
+        strut, (z, speed) = k * (y[0] - y[1]) + c * (y[2] - y[3]), road(t)
+        return [y[2], y[3], -strut / m, (strut - kt * (y[1] - z) - ct * (y[3] - speed)) / mu]
+
+    result = mbd.models.load("quarter_car").simulate(
+        t_end=2, step_output=0.01, tolerance=1e-8, parameters={"bump": 0.03}
+    )
+    wanted = solve_ivp(rates, (0, 2), np.zeros(4), "Radau", t_eval=result.time, rtol=1e-9, atol=1e-12, max_step=0.01).y
+    for row, name in enumerate(("height_of_body", "height_of_wheel", "body_speed")):
+        assert result[name] == pytest.approx(wanted[row], abs=2e-4 * np.max(np.abs(wanted[row]))), name
 
 
 def test_the_actuator_of_a_quarter_car_pushes_body_and_wheel_apart() -> None:
