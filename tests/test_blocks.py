@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -347,6 +350,27 @@ def test_blocks_continue_bit_for_bit(name: str) -> None:
         simulation.advance(0.5)
         runs.append(simulation["g.y"])
     assert runs[0] == runs[1]
+
+
+def test_a_block_of_a_user_works_as_the_page_says(tmp_path: Path) -> None:
+    """In a process of its own: the class stays in its family."""
+    page = (Path(__file__).parents[1] / "docs" / "blocks.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    script = tmp_path / "lag.py"
+    script.write_text(code + USE_OF_LAG, encoding="utf-8")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == pytest.approx(1 - np.exp(-2), abs=1e-4)
+
+
+USE_OF_LAG = """
+import mbdfmu as mbd
+
+model = mbd.Model("one", length=1)
+model.add("T", 0.5)
+model.add("lag", Lag(input=1, time="T"))
+print(model.simulate(1.0, 0.1, tolerance=1e-6)["lag.y"][-1])
+"""
 
 
 def test_every_block_is_described() -> None:

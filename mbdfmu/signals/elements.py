@@ -241,7 +241,8 @@ class Elements:
             for one in components(name, state.law):
                 if one not in found and not self.draft.names.problems:
                     problem = f"no equation holds der({one}); add it, or make {one!r} a variable"
-                    self.draft.problems.append(f"states.{name}.equation: {problem}")
+                    kind = "equation" if state.rate is None else "rate"
+                    self.draft.problems.append(f"states.{name}.{kind}: {problem}")
 
     def variables(self) -> None:
         """Values that wait for whatever they are made of."""
