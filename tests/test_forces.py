@@ -20,7 +20,9 @@ from reference.spatial_joints import matrix, quaternion, turning
 import mbdfmu.forces  # noqa: F401  fills the family
 from mbdfmu.analyses import CompiledModel
 from mbdfmu.description import Description, Force, MarkerRef
-from mbdfmu.errors import ModelError
+from mbdfmu.description.placement import Placement
+from mbdfmu.description.seen import Seen
+from mbdfmu.errors import ExpressionError, ModelError
 from mbdfmu.expressions import Node, evaluate
 from mbdfmu.lowering import lower
 
@@ -392,6 +394,20 @@ def twins(case: Case, mirror: str) -> Description:
     return Description(format_version=1, name="twins", dimensions=case.dimensions, submodels=parts)
 
 
+def mirrored_signals(case: Case, mirror: str, m: CompiledModel) -> Iterator[tuple[str, float, float]]:
+    """Key, value in the image, and what an expression in the sub-model makes of it: that of the original."""
+    found = dict(zip(m.lowered.signals, m._native.signals(), strict=True))
+    place = Placement.of((0.0,) * case.dimensions, 0.0, None, mirror)
+    seen = Seen("image", {"f": described(case, element(case, BODIES)).element("f")}, place, case.dimensions)
+    for name in (n for n in found if n.startswith("plain.f.")):
+        key = name.removeprefix("plain.f.")
+        try:
+            sign = seen.sign("f", key)
+        except ExpressionError:
+            continue  # refused
+        yield key, found[f"image.f.{key}"] * sign, found[name]
+
+
 @each_case
 @pytest.mark.parametrize("mirror", ["x", "y"])
 def test_a_mirrored_element_acts_as_the_mirror_image(case: Case, mirror: str) -> None:
@@ -410,3 +426,5 @@ def test_a_mirrored_element_acts_as_the_mirror_image(case: Case, mirror: str) ->
         sign = (signs | turning_signs)[name.rpartition(".")[2]]
         found, wanted = (a[names.index(f"{part}.{name}")] for part in ("image", "plain"))
         close(found, sign * wanted, 1e-9)
+    for key, image, plain in mirrored_signals(case, mirror, m):
+        assert image == pytest.approx(plain, rel=1e-9, abs=1e-12), key
