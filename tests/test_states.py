@@ -192,6 +192,19 @@ def test_a_state_alone_is_a_model() -> None:
     assert order(found) == pytest.approx(2.0, abs=0.1)
 
 
+def test_the_nominal_size_says_what_errors_of_a_small_state_count() -> None:
+    """A vibration of 1e-6 is nothing beside 1, and is followed where 1e-6 is its size."""
+    found = []
+    for nominal in (1.0, 1e-6):
+        state = {"rate": ["Z[2]", "-400*Z[1]"], "start": [1e-6, 0], "nominal": nominal}
+        own = model(Description(format_version=1, name="small", states={"Z": state}, length=1))
+        simulation = own.start(tolerance=1e-4)
+        simulation.advance(1.0)
+        found.append(abs(simulation["Z[1]"] - 1e-6 * np.cos(20)) / 1e-6)
+    ignored, followed = found
+    assert followed < 0.05 < 0.3 < ignored
+
+
 # ---------------------------------------------------------------- elimination of V and F
 
 EXACT = {"stop_ratio": 1e-12, "constraint_tolerance": 1e-14, "max_iterations": 30}  # driven to rounding
