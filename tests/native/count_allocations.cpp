@@ -26,7 +26,7 @@ int main(int, char** argv) {
     mbd::Instance instance(system);
     mbd::DriverOptions options;
     options.step = std::atof(argv[3]);
-    mbd::Driver driver(instance, mbd::make_scheme("hht", system, {-0.3, 0, 0, 0, 1e-3, 10, 1e-10}), options);
+    mbd::Driver driver(instance, mbd::make_scheme("hht", system, {-0.3, 0, 0, 0, 0, 0.6, 1e-3, 10, 1e-10}), options);
     const double end = std::atof(argv[2]);
     instance.start({});
     driver.start();
