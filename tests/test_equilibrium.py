@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import mbdfmu as mbd
+from mbdfmu.analyses.check import check
 from mbdfmu.cli import main
 from mbdfmu.forces import Rotational, Translational
 from mbdfmu.joints import PointOnLine, Prismatic, Revolute
@@ -350,6 +351,17 @@ def test_a_car_finds_back_to_its_height_from_anywhere() -> None:
     drawn = model.start()
     for name in ("body.y", "body.phi", "front_wheel.y", "rear_wheel.y"):
         assert found[name] == pytest.approx(drawn[name], abs=1e-9)
+
+
+def test_a_vehicle_dropped_on_its_wheels_stands_and_sets_off_with_its_speed() -> None:
+    model = mbd.models.load("full_vehicle")
+    found = model.equilibrium(start={"car.z": 0.7})
+    loads = [found[f"{wheel}_load"] for wheel in ("front_left", "front_right", "rear_left", "rear_right")]
+    assert sum(loads) == pytest.approx(G * check(model.compile()).mass, rel=1e-8)
+    assert loads[0] == pytest.approx(loads[1], rel=1e-9)
+    result = model.simulate(0.1, 0.05, start=found)
+    assert result["speed_ahead"][0] == pytest.approx(20, abs=1e-9)
+    assert np.ptp(result["car.z"]) < 1e-4
 
 
 def test_states_alone_come_to_rest() -> None:
