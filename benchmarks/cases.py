@@ -66,6 +66,7 @@ class Run:
     cpu: float  # s, of the solve call alone
     statistics: dict[str, Any]
     q: Vector  # our coordinates; see `spatial_coordinates`
+    v: Vector | None = None  # their rates, of planar models
     law: str = ""  # of a peer whose forces are defined otherwise than ours; its converged state is another
 
     @property
@@ -78,11 +79,16 @@ class Run:
         return self.cpu / self.steps
 
 
+def described(model: str | mbd.Model) -> mbd.Model:
+    """A model, or the shipped one of a name."""
+    return mbd.models.load(model) if isinstance(model, str) else model
+
+
 class Ours:
     """A compiled model of mbdfmu, driven as the facade drives it."""
 
-    def __init__(self, model: str) -> None:
-        self.system = _solver.System(lower(mbd.models.load(model).description).blob)
+    def __init__(self, model: str | mbd.Model) -> None:
+        self.system = _solver.System(lower(described(model).description).blob)
 
     def simulation(self, *, alpha: float = -0.3, tolerance: float = TOLERANCE, step: float = 0.0) -> Any:
         """A started simulation; `step` 0 is error control."""
@@ -96,7 +102,8 @@ class Ours:
         begin = time.process_time()
         simulation.advance(t_end)
         cpu = time.process_time() - begin
-        return Run(cpu=cpu, statistics=simulation.statistics, q=simulation.save().q)
+        state = simulation.save()
+        return Run(cpu=cpu, statistics=simulation.statistics, q=state.q, v=state.v)
 
     def opening(self, run: Run, t_end: float) -> float:
         """Largest violation of a constraint at the end of a run, ours or a peer's, m or rad."""

@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from cases import Ours, Run, spatial_coordinates
+from cases import Ours, Run, described, spatial_coordinates
 
 import mbdfmu as mbd
 from mbdfmu.expressions import Node, evaluate
+from mbdfmu.forces import SphereSphere
 from mbdfmu.signals import SymbolicModel
 
 sys.exudynFast = True  # type: ignore[attr-defined]  # Exudyn reads it at import: its module without range checks
@@ -55,6 +56,7 @@ class Setting:
     jacobian_each_step: bool = False  # instead of when the iteration slows down
     relative: float = 1e-8  # Newton's tolerances; Exudyn's defaults
     absolute: float = 1e-10
+    spectral_radius: float = 0.9  # of generalized alpha at high frequencies
     rotations: str = ""  # of spatial bodies: Euler parameters or the rotation vector of a Lie group
 
     @property
@@ -81,10 +83,10 @@ DENSE_LIMIT = 10  # bodies; beyond, the dense ones take minutes
 
 
 class Peer:
-    """A shipped model in Exudyn."""
+    """A model in Exudyn."""
 
-    def __init__(self, model: str) -> None:
-        self.described = mbd.models.load(model)
+    def __init__(self, model: str | mbd.Model) -> None:
+        self.described = described(model)
         self.start = Ours(model).simulation().save()
         self.spatial = self.described.description.dimensions == 3
         self.bodies = len(self.described.symbolic.bodies)
@@ -122,16 +124,17 @@ class Peer:
             "iterations": counts.newtonStepsCount,
             "factorisations": counts.newtonJacobiCount,
         }
-        return Run(cpu=cpu, statistics=statistics, q=builder.coordinates(self.start.q), law=builder.law)
+        return Run(cpu=cpu, statistics=statistics, law=builder.law, **builder.state(self.start.q))
 
 
 def _simulation_settings(t_end: float, step: float, setting: Setting) -> Any:
-    """No output, one thread, generalized alpha with its default spectral radius of 0.9."""
+    """No output, one thread, generalized alpha."""
     s = exu.SimulationSettings()
     s.solution.file.write = s.solution.sensors.active = s.solution.restart.write = False
     s.timeIntegration.numberOfSteps = round(t_end / step)
     s.timeIntegration.endTime = t_end
     s.timeIntegration.verboseMode = 0
+    s.timeIntegration.generalizedAlpha.spectralRadius = setting.spectral_radius
     newton = s.timeIntegration.newton
     newton.useModifiedNewton = True
     newton.modifiedNewtonJacUpdatePerStep = setting.jacobian_each_step
@@ -151,6 +154,8 @@ class _Builder:
         self.values = {s.node: s.start for s in model.signals.values() if s.causality in ("parameter", "input")}
         self.objects = {GROUND: system.AddObject(ObjectGround())}
         self.law = ""
+        self.contacts: Any = None
+        self.round: set[str] = set()  # bodies with a disc
 
     def numbers(self, nodes: Iterable[Node]) -> list[float]:
         return [float(x) for x in evaluate(list(nodes), self.values)]
@@ -191,17 +196,19 @@ class _Builder:
         )
         return int(added["bodyNumber"])
 
-    def coordinates(self, start: Any) -> Any:
-        """Where the bodies are, in our coordinates."""
+    def state(self, start: Any) -> dict[str, Any]:
+        """Where the bodies are, in our coordinates, and their rates in the plane."""
         if not self.rotations:
             # Summed here: GetODE2CoordinatesTotal() of Exudyn 1.13.6 corrupts the heap on large systems.
-            return start + np.array(self.system.systemData.GetODE2Coordinates())
+            data = self.system.systemData
+            return {"q": start + np.array(data.GetODE2Coordinates()), "v": np.array(data.GetODE2Coordinates_t())}
         kinds, bodies = exu.OutputVariableType, [self.objects[body.name] for body in self.model.bodies]
         place, turned = (
             np.array([self.system.GetObjectOutputBody(body, kind, [0, 0, 0]) for body in bodies])
             for kind in (kinds.Position, kinds.RotationMatrix)
         )
-        return spatial_coordinates(place, np.array([RotationMatrix2EulerParameters(R.reshape(3, 3)) for R in turned]))
+        quaternions = np.array([RotationMatrix2EulerParameters(R.reshape(3, 3)) for R in turned])
+        return {"q": spatial_coordinates(place, quaternions)}
 
     def marker(self, kind: Any, body: str, x: float = 0, y: float = 0, z: float = 0) -> int:
         return int(self.system.AddMarker(kind(bodyNumber=self.objects[body], localPosition=[x, y, z])))
@@ -226,6 +233,8 @@ class _Builder:
                 raise NotImplementedError(f"{constraint.label}: no Exudyn joint for {', '.join(kernels)}")
 
     def add_force(self, force: Any) -> None:
+        if isinstance(element := self.model.description.forces[force.name], SphereSphere):
+            return self.add_contact(element)
         ends, (spring, *added) = [frame.body for frame in force.ends], force.load.shares
         actuators = self.numbers(effort.effort for share in added for effort in share.efforts)
         match spring.kernel.table, self.numbers(spring.kernel.constants):
@@ -247,6 +256,21 @@ class _Builder:
         offset = [x, y, 0, 0, 0, turn]
         self.system.AddObject(ObjectConnectorRigidBodySpringDamper(markerNumbers=markers, offset=offset, **numbers))
         self.law = BOTH_POINTS
+
+    def add_contact(self, contact: SphereSphere) -> None:
+        """Of two discs on centres of mass; those of all contacts are alike."""
+        if self.contacts is None:
+            self.contacts = self.system.AddGeneralContact()
+            self.contacts.sphereSphereFrictionRecycle = False
+            self.contacts.frictionProportionalZone = contact.creep_speed
+            self.contacts.SetFrictionPairings(contact.coefficient * np.array([[0.0, 1.0], [1.0, 0.0]]))
+            self.contacts.SetSearchTreeCellSize(numberOfCells=[16, 8, 1])
+        law = {"contactStiffness": contact.stiffness, "contactDamping": contact.damping}
+        for material, end, radius in ((0, contact.i, contact.radius_i), (1, contact.j, contact.radius_j)):
+            if end.body not in self.round:
+                marker = self.marker(MarkerBodyRigid, end.body)
+                self.contacts.AddSphereWithMarker(marker, radius=radius, frictionMaterialIndex=material, **law)
+                self.round.add(end.body)
 
     def add_torque(self, ends: list[str], torque: float) -> None:
         for body, sign in zip(ends, (-1, 1), strict=True):

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import accuracy
+import belt
 import elimination
 import forces
 import lowering
@@ -22,7 +23,7 @@ from timing import Record, table
 
 import mbdfmu
 
-_MODULES = (speed, reach, elimination, forces, accuracy, startup, lowering)
+_MODULES = (speed, reach, elimination, forces, belt, accuracy, startup, lowering)
 BENCHMARKS: dict[str, ModuleType] = {m.__name__: m for m in _MODULES}
 PEERS = tuple(peer for m in BENCHMARKS.values() if (peer := getattr(m, "PEER", None)))
 
