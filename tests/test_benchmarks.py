@@ -40,6 +40,15 @@ def test_the_smallest_benchmarks_run_and_write_their_tables(tmp_path: Path) -> N
             assert records and f"{name}: {title}" in done.stdout
 
 
+def test_eliminated_forces_move_the_bodies_as_unknown_ones() -> None:
+    """With the corrector driven to rounding; 40 vector forces by expressions."""
+    code = "import forces; record = forces._record(40, 0.0); print(record['difference'], record['all unknowns'])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=BENCHMARKS, capture_output=True, text=True)
+    difference, unknowns = map(float, done.stdout.split())
+    assert unknowns == (3 + 2) * 40
+    assert difference < 1e-10
+
+
 @pytest.mark.skipif(importlib.util.find_spec("exudyn") is None, reason="the peer is not installed (extra [bench])")
 def test_the_peer_runs_side_by_side() -> None:
     done = run("--smallest", "speed", "--peer", "exudyn")
