@@ -241,12 +241,8 @@ NB_MODULE(_solver, m) {
             "settle",
             [](Simulation& s, double tolerance, long limit) {
                 Settling settling(s.instance, {tolerance, limit});
-                bool arrived = false;
-                {
-                    nb::gil_scoped_release release;
-                    arrived = settling.run(interrupted, nullptr);
-                }
-                if (PyErr_Occurred()) throw nb::python_error();
+                const bool arrived = s.guarded([&] { return settling.run(interrupted, nullptr); });
+                if (PyErr_Occurred()) throw nb::python_error();  // as in `advance`
                 return nb::make_tuple(arrived, settling.steps, settling.iterations);
             },
             "tolerance"_a, "limit"_a)
@@ -257,15 +253,16 @@ NB_MODULE(_solver, m) {
                  const auto count = [](const std::vector<double>& given) { return static_cast<int>(given.size()); };
                  if (count(q) != system.nq() || count(x) != system.nx || count(turns) != system.turns)
                      throw ModelError("the positions have the wrong length");
-                 s.instance.place(q, x, turns);
+                 s.guarded([&] { s.instance.place(q, x, turns); });
              })
         .def(
             "set_in_motion",
             [](Simulation& s, const std::vector<std::pair<int, double>>& v) {
-                nb::gil_scoped_release release;
-                s.instance.set_in_motion({true, {}, v, {}});
-                s.driver.start();
-                s.instance.report();
+                s.guarded([&] {
+                    s.instance.set_in_motion({true, {}, v, {}});
+                    s.driver.start();
+                    s.instance.report();
+                });
             },
             "v"_a)
         .def("set_input", [](Simulation& s, int k, double value, double slope) { s.driver.set_input(k, value, slope); })

@@ -364,6 +364,23 @@ def test_a_vehicle_dropped_on_its_wheels_stands_and_sets_off_with_its_speed() ->
     assert np.ptp(result["car.z"]) < 1e-4
 
 
+def test_callbacks_take_part_and_are_named_when_they_fail() -> None:
+    def law(t: float, inputs: Any, parameters: Any) -> float:
+        if inputs[0] < limit:
+            raise ValueError("too far")
+        return -400 * (inputs[0] + 1)
+
+    model = mbd.Model("called", gravity=(0, -G), callbacks={"law": {"python": law, "inputs": ["load.y"]}})
+    model.add("load", mbd.Body(mass=2, inertia=0.1, position=(0, -1)))
+    model.add("guide", Prismatic(i=GROUND, j={"body": "load"}, axis=(0, 1)))
+    model.add("spring", mbd.forces.VectorForce(i=GROUND, j={"body": "load"}, force=(0, "law")))
+    limit = -2.0
+    assert model.equilibrium()["load.y"] == pytest.approx(-1 - 2 * G / 400, rel=1e-10)
+    limit = -1.01
+    with pytest.raises(mbd.StepFailed, match="callback 'law' at t = 0 s: ValueError: too far"):
+        model.equilibrium(limit=100)
+
+
 def test_states_alone_come_to_rest() -> None:
     found = mbd.Model("tank", states={"level": {"rate": "2 - level", "start": 0}}).equilibrium()
     assert found.states["level"] == pytest.approx(2, abs=1e-12)
