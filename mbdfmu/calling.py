@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbdfmu.errors import ModelError
+from mbdfmu.errors import ModelError, did_you_mean
 
 Vector = NDArray[np.float64]
 # (time, inputs, parameters, whether derivatives are wanted) -> values, derivatives row by row
@@ -82,14 +82,14 @@ def source_module(file: Path) -> ModuleType:
     return module
 
 
-def function_of(module: ModuleType, path: str) -> Callable[..., Any]:
-    """`path` in a module, with dots for what is inside a class."""
+def function_of(module: ModuleType, path: str, name: str) -> Callable[..., Any]:
+    """`path` in a module, with dots for what is inside a class; `name` is what the user calls the module."""
     found: Any = module
     for part in path.split("."):
         if not hasattr(found, part):
-            raise ModelError(f"module {module.__name__!r} has no {path!r}")
+            raise ModelError(f"module {name!r} has no {path!r}{did_you_mean(part, dir(found))}")
         found = getattr(found, part)
     if not callable(found):
-        raise ModelError(f"{path!r} of module {module.__name__!r} must be a function, found {type(found).__name__}")
+        raise ModelError(f"{path!r} of module {name!r} must be a function, found {type(found).__name__}")
     function: Callable[..., Any] = found
     return function

@@ -177,6 +177,17 @@ def test_body_without_shapes_reaches_its_joints() -> None:
     assert np.allclose(link.points, [[0, 0, 0], [0.7, 0, 0]])
 
 
+def test_what_has_no_place_of_its_own_is_not_drawn() -> None:
+    """Gears and couplers between coordinates, and friction in a joint."""
+    data = planar().to_data()
+    still = scene_of(Description(**data))
+    data["joints"]["tie"] = {"type": "coupler", "terms": {"hinge.angle": 1, "bar.phi": -1}}
+    data["forces"]["rub"] = {"type": "joint_friction", "joint": "hinge", "coefficient": 0.1, "radius": 0.02}
+    drawn = scene_of(Description(**data))
+    assert [len(node.parts) for node in drawn.nodes] == [len(node.parts) for node in still.nodes]
+    assert [link.name for link in drawn.links] == ["spring"]
+
+
 def test_parts_of_other_models_are_drawn_with_their_parameters() -> None:
     whole = {
         "format_version": 1,

@@ -119,7 +119,8 @@ def test_files_are_asked_for_permission(file: Path) -> None:
 @pytest.mark.parametrize(
     ("python", "message"),
     [
-        ("laws:nothing", "has no 'nothing'"),
+        ("laws:nothing", "module 'laws' has no 'nothing'"),
+        ("laws:sprong", "module 'laws' has no 'sprong'; did you mean 'spring'"),
         ("laws:number", "must be a function, found int"),
         ("no_such_module:f", "module 'no_such_module' cannot be imported: ModuleNotFoundError"),
     ],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mbdfmu as mbd
-from mbdfmu.forces import Rotational, Translational
+from mbdfmu.forces import Rotational, SpherePlane, Translational
 from mbdfmu.joints import Prismatic, Revolute, Spherical
 
 GROUND = {"body": "ground"}
@@ -153,6 +153,18 @@ def test_impacts_take_energy_that_the_balance_shows() -> None:
     result = summed(shipped("bouncing_ball")).simulate(2.0, 0.01)
     assert np.abs(result["power.balance"]).max() < 1e-10
     assert result["energy.balance"] == pytest.approx(result["energy.total"], abs=1e-12)
+
+
+@pytest.mark.parametrize("normal", ["linear", "hertz", "hunt_crossley"])
+def test_a_contact_that_is_still_open_is_summed_up(normal: str) -> None:
+    """What it stores has two finite derivatives where nothing touches; elastic ones keep all there is."""
+    model = mbd.Model("falling", gravity=(0, -9.81), energy_balance=True)
+    model.add("ball", mbd.Body(mass=0.5, inertia=0.001, position=(0, 0.3)))
+    model.add("pad", SpherePlane(i=GROUND, j={"body": "ball"}, radius=0.1, stiffness=1e5, normal=normal, locate=True))
+    result = model.simulate(0.5, 0.01, tolerance=1e-8)
+    assert result["pad.force"].max() > 100
+    assert np.ptp(result["energy.supplied"]) < 1e-9
+    assert np.ptp(result["energy.balance"]) < 1e-3
 
 
 def test_nothing_is_summed_up_unasked() -> None:

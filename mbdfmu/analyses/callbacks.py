@@ -39,4 +39,4 @@ def _loaded(code: Code, *, allowed: bool) -> Callable[..., Any]:
         found = source_module(file) if file is not None and file.is_file() else importlib.import_module(module)
     except Exception as error:
         raise ModelError(f"module {module!r} cannot be imported: {type(error).__name__}: {error}") from error
-    return function_of(found, path)
+    return function_of(found, path, module)

@@ -95,8 +95,11 @@ class _Builder:
     # ---- where things are held
 
     def _elements(self) -> Iterator[tuple[str, Joint | Force]]:
-        yield from ((f"joints.{name}", joint) for name, joint in self.d.joints.items())
-        yield from ((f"forces.{name}", force) for name, force in self.d.forces.items())
+        """What holds at two places; gears and friction in a joint have none of their own."""
+        for section, elements in (("joints", self.d.joints), ("forces", self.d.forces)):
+            for name, element in elements.items():
+                if getattr(element, "i", None) is not None:
+                    yield f"{section}.{name}", element
 
     def _end(self, path: str, end: Any) -> tuple[str, Array]:
         marker = self.d.marker(end)

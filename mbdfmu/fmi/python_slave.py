@@ -47,7 +47,7 @@ def hold(namespace: dict[str, Any]) -> None:
 
 
 def _called(callback: Callback, resources: Path) -> Called:
-    function = function_of(source_module(resources / callback.file), callback.function)
+    function = function_of(source_module(resources / callback.file), callback.function, callback.file)
     return checked(callback.name, callback.inputs, callback.values, function)
 
 

@@ -121,7 +121,8 @@ class Contact(Sliding, ForceBetween):
             return select(less(0.0, depth), force, 0.0), 0.5 * stiffness * depth * depth
         exponent: Node = resolve(1.5 if self.normal == "hertz" else self.exponent)
         elastic = stiffness * depth**exponent
-        energy = elastic * depth / (exponent + 1.0)
+        # one power: of a product, the second derivative at no depth would be 0 times infinity
+        energy = stiffness / (exponent + 1.0) * depth ** (exponent + 1.0)
         if self.normal == "hertz":
             return elastic, energy
         return elastic * maximum(1.0 + self._dissipation(resolve) * closing, 0.0), energy
