@@ -114,6 +114,8 @@ def test_files_are_asked_for_permission(file: Path) -> None:
         main(["simulate", str(file), "-t", "1"])
     with pytest.raises(SystemExit, match="0"):
         main(["simulate", str(file), "-t", "1", "--allow-python", "-o", str(file.with_suffix(".csv"))])
+    with pytest.raises(SystemExit, match="0"):
+        main(["equilibrium", str(file), "--allow-python"])
 
 
 @pytest.mark.parametrize(

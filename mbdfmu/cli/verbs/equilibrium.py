@@ -37,6 +37,7 @@ ASSIGNED = {"--set": "parameters", "--start": "start", "--input": "inputs"}
 @click.option("--tolerance", type=positive, metavar="NUMBER", help="Largest motion of a step at rest.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="COUNT", help="Steps allowed.")
 @click.option("--assemble/--no-assemble", default=None, help="Close the joints from a start that does not fit.")
+@allow_python
 @click.option(
     "-o", "--output", type=output_file(".json"), metavar="FILE", help="File (.json) to start simulations from."
 )
