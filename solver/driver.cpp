@@ -72,6 +72,7 @@ void Driver::restore(const State& saved) {
     occurrences_.resize(std::min(occurrences_.size(), static_cast<std::size_t>(saved.events)));
     chosen_at_ = -1;
     burst_ = 0;
+    instance_.let_time_run();
     instance_.update();
     instance_.report();
 }

@@ -80,6 +80,7 @@ public:
     void start(const StartOptions& options);
     void restart();      // after a discontinuity: consistent v, a, lambda at t+
     void stand_still();  // v = 0 and time held (what it drives stands), reported
+    void let_time_run() { time_[1] = 1; }
     void place(const std::vector<double>& q, const std::vector<double>& x, const std::vector<double>& turns);
     void set_in_motion(const StartOptions& options);  // velocities of the start at the state's positions; time runs
     std::vector<std::string> given_up() const;        // start values that are guesses and were not admitted

@@ -100,7 +100,7 @@ struct Instance::Demands {
 void Instance::start(const StartOptions& options) {
     update();
     place_at_start();
-    time_[1] = 1;
+    let_time_run();
     wanted_.assign(system.conditions.size(), 1);
     if (!options.positions.empty()) state.q = options.positions;
     for (const auto& [k, value] : options.q) state.q[k] = value;
@@ -122,7 +122,7 @@ void Instance::set_in_motion(const StartOptions& options) {
     if (!(open.scaled <= consistent))
         throw ModelError("the positions do not fit the joints: " + label(system.nv + open.row) + " is off by " +
                          number(open.value) + "; they belong to other parameters, find them anew");
-    time_[1] = 1;
+    let_time_run();
     state.restart_pending = false;
     const double* given = constants.data() + system.start_at + system.nq();
     state.v.assign(given, given + system.nv);

@@ -180,6 +180,20 @@ def test_an_integrator_of_a_constant_is_refused_by_name() -> None:
         model.equilibrium()
 
 
+def test_a_simulation_that_found_no_rest_goes_on_as_if_it_had_not_looked() -> None:
+    model = slider_crank()
+    model.add("wheel", mbd.Body(mass=1, inertia=1, position=(5, 0)))
+    model.add("axle", Revolute(i={"body": "ground", "at": (5, 0)}, j={"body": "wheel"}))
+    model.add("spin", mbd.Motion(of="wheel.phi", value="3*time^2"))
+    plain, tried = model.start(), model.start()
+    with pytest.raises(mbd.StepFailed):
+        tried.settle(limit=2)
+    for simulation in (plain, tried):
+        simulation.step(0.3)
+    assert (tried.values() == plain.values()).all()
+    assert tried["wheel.omega"] == pytest.approx(1.8, abs=1e-9)
+
+
 def test_too_few_steps_are_said_to_be_too_few() -> None:
     with pytest.raises(mbd.StepFailed, match=r"after as many steps as are allowed .* 3 steps"):
         slider_crank().equilibrium(limit=3)

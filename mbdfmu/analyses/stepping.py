@@ -161,9 +161,14 @@ class Simulation:
         if self.time > 0:
             raise ModelError(f"settling comes before the motion, found t = {self.time:g} s; start anew")
         self._values = None
-        rest = settle(self._native, self._lowered, self._given, tolerance, limit)
-        with translated(f"model '{self._model.description.name}': "):
-            self._native.set_in_motion(self._velocities)
+        before = self._native.save()
+        try:
+            rest = settle(self._native, self._lowered, self._given, tolerance, limit)
+            with translated(f"model '{self._model.description.name}': "):
+                self._native.set_in_motion(self._velocities)
+        except BaseException:  # Ctrl-C too: the simulation is what it was
+            self._native.restore(before)
+            raise
         self._rest_notes = rest.notes
         return rest
 
