@@ -46,11 +46,15 @@ def checked(name: str, inputs: int, values: int, function: Callable[..., Any]) -
 
 
 def _returned(shape: tuple[int, int], returned: Any) -> tuple[Vector, Vector | None]:
-    """Values and, where given, their derivatives by the inputs."""
-    given, slopes = returned if isinstance(returned, tuple) and len(returned) == 2 else (returned, None)
+    """Values and, where given, their derivatives by the inputs; two numbers are two values."""
+    two_parts = isinstance(returned, tuple) and len(returned) == 2
+    pair = two_parts and (shape[0] == 1 or np.ndim(returned[0]) > 0)
+    given, slopes = returned if pair else (returned, None)
     found = np.atleast_1d(np.asarray(given, dtype=np.float64))
     if found.shape != shape[:1]:
         raise ModelError(f"must return {shape[0]} value(s), found an array of shape {found.shape}")
+    if not np.isfinite(found).all():
+        raise ModelError(f"must return finite values, found {found.tolist()}")
     if slopes is None:
         return found, None
     matrix = np.asarray(slopes, dtype=np.float64)

@@ -32,6 +32,14 @@ def wrong_slopes(t, y, p):
     return 1.0, [1.0]
 
 
+def two(t, y, p):
+    return -p[0] * y[0] - 0.5 * y[1], y[0] * y[1]
+
+
+def endless(t, y, p):
+    return float("nan") if t > 0.3 else 0.0
+
+
 def late(t, y, p):
     if t > 0.3:
         raise ValueError("too late")
@@ -77,7 +85,9 @@ def load(file: Path, python: str, outputs: int = 1, **more: Any) -> mbd.Model:
     return mbd.Model.load(file, allow_python=True)
 
 
-@pytest.mark.parametrize(("python", "outputs"), [("laws:spring", 1), ("laws:exact", 2), ("laws:Laws.inside", 1)])
+@pytest.mark.parametrize(
+    ("python", "outputs"), [("laws:spring", 1), ("laws:exact", 2), ("laws:two", 2), ("laws:Laws.inside", 1)]
+)
 def test_a_law_in_python_moves_as_the_exact_solution(file: Path, python: str, outputs: int) -> None:
     result = load(file, python, outputs).simulate(1.0, 0.1, tolerance=1e-9)
     np.testing.assert_allclose(result["block.x"], [exact(t) for t in result.time], atol=2e-5)
@@ -142,6 +152,7 @@ def test_what_is_no_name_of_a_function_is_refused() -> None:
     [
         ("laws:wrong_size", r"callback 'law' at t = 0 s: must return 1 value\(s\), found an array of shape \(2,\)"),
         ("laws:wrong_slopes", r"the derivatives must have shape \(1, 2\), found \(1,\)"),
+        ("laws:endless", r"callback 'law' at t = 0.3.* s: must return finite values, found \[nan\]"),
         ("laws:late", "callback 'law' at t = 0.3.* s: ValueError: too late"),
     ],
 )
@@ -149,6 +160,19 @@ def test_failures_name_the_callback(file: Path, python: str, message: str) -> No
     with pytest.raises(StepFailed, match=message) as failed:
         load(file, python).simulate(1.0, 0.1)
     assert failed.value.__cause__ is not None
+
+
+def test_what_keeps_a_model_from_settling_is_named() -> None:
+    def law(t: float, y: np.ndarray, p: np.ndarray) -> float:
+        if y[0] < 0.9:
+            raise ValueError("too low")
+        return -1.0
+
+    states = {"level": {"rate": "law", "start": 1}}
+    callbacks = {"law": {"python": law, "inputs": ["level"]}}
+    tank = Description(format_version=1, name="tank", states=states, callbacks=callbacks)
+    with pytest.raises(StepFailed, match=r"settling is stuck.*callback 'law' at t = 0 s: ValueError: too low"):
+        mbd.Model.from_description(tank).equilibrium()
 
 
 def test_an_exception_leaves_the_last_good_state(file: Path) -> None:

@@ -473,10 +473,24 @@ def test_a_block_rocks_to_rest_on_two_corners() -> None:
         impacts={name: {"gap": f"{name[0]}.y", "restitution": 0.5} for name in ("left", "right")},
     )
     result = block.simulate(3.0, 0.01)
-    assert result["left.reaction.force"][-1] == result["right.reaction.force"][-1] == pytest.approx(G / 2)
+    assert [result[f"{name}.reaction.force"][-1] for name in ("left", "right")] == pytest.approx([G / 2, G / 2])
     assert abs(result["block.phi"][-1]) < 1e-9 and result["block.y"][-1] == pytest.approx(0.25)
     assert np.diff(energy(result)).max() < 1e-6  # between impacts, the error of the steps
     assert min(result["left.gap"].min(), result["right.gap"].min()) > -1e-9
+
+
+def test_a_plank_on_three_feet_lies_still() -> None:
+    """The smallest reactions would pull at the far foot: it lets go once, and what touches does not hit again."""
+    plank = model(
+        gravity=[0, -G],
+        bodies={"plank": {"mass": 1, "inertia": 0.3, "free": True}},
+        markers={f"m{k}": {"body": "plank", "at": [k - 1.9, 0]} for k in range(3)},
+        impacts={f"foot{k}": {"gap": f"m{k}.y", "restitution": 0.3} for k in range(3)},
+    )
+    result = plank.simulate(3.0, 0.01)
+    assert len(result.events) == 7 and names(result)[-1] == "foot0.release"
+    forces = [result[f"foot{k}.reaction.force"][-1] for k in range(3)]
+    assert forces == pytest.approx([0, 0.1 * G, 0.9 * G], abs=1e-9)
 
 
 def test_a_blow_passes_through_a_row_of_balls() -> None:

@@ -13,6 +13,7 @@ from mbdfmu.signals.elements import Elements, kind
 from mbdfmu.signals.table import Event, Impact, Signal
 
 _SWITCHED = {"joints": "joint", "motions": "motion", "constraints": "constraint"}
+_ROUNDING = 1e-8  # of the rest speed: what closes more slowly touches, but does not hit
 _HOLDING = "what holds the locked coordinate, towards a larger value"
 
 
@@ -52,14 +53,16 @@ class Switching:
             self.draft.add(Signal(name=f"{name}.gap", unit=impact.unit, node=gap, text="must not become negative"))
             self.elements.hold(name, label, (Primitive(rows=(row,)),), active=False)
             there = self._there(f"{path}.where", impact.where)
+            rest_speed = names.value(f"{path}.rest_speed", impact.rest_speed, PARAMETERS)
+            closing = -self.draft.motion.rate(gap) - _ROUNDING * rest_speed
             self.draft.impacts.append(
                 Impact(
                     name=name,
                     label=label,
-                    indicator=minimum(minimum(-gap, -self.draft.motion.rate(gap)), there),
+                    indicator=minimum(minimum(-gap, closing), there),
                     ends=-there,
                     restitution=names.value(f"{path}.restitution", impact.restitution, PARAMETERS),
-                    rest_speed=names.value(f"{path}.rest_speed", impact.rest_speed, PARAMETERS),
+                    rest_speed=rest_speed,
                 )
             )
 
