@@ -65,7 +65,8 @@ private:
     bool occurred(double h);
     bool reached_from_before(double d);
     void locate(double h);
-    bool drifted_into(double width, double longest);
+    double approach(double quiet, double beyond, double near_enough);
+    bool drifted_into(double first, double width, double longest);
     void act();
     bool gather(bool first);
     void happen();

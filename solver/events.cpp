@@ -11,6 +11,7 @@ namespace {
 
 constexpr double rearmed = 1e-7;  // of the largest value so far
 constexpr double narrow = 1e-10;  // of the step: how well the time of an event is known
+constexpr double near = 1e-3;     // of the step: how far before an event steps have to reach
 constexpr double far = 0.5;       // of the step: what a jump of a force keeps steps from ending in
 constexpr int trusted = 3;        // secants in a row before the bracket is halved
 constexpr long longest_burst = 1000;
@@ -123,7 +124,7 @@ bool Driver::reached_from_before(double d) {
 // secants (Illinois), halved where these are slow. The motion goes on from hi.
 void Driver::locate(double h) {
     State& s = instance_.state;
-    double lo = 0, hi = h, f_hi = excess();
+    double lo = 0, hi = h, f_hi = excess(), quiet = 0;
     after_ = s;
     last_quiet_ = s = before_;
     see();
@@ -140,20 +141,36 @@ void Driver::locate(double h) {
             if (side == 1) f_lo *= 0.5;
         } else {
             lo = d, f_lo = f;
-            if (reached) last_quiet_ = s;
+            if (reached) last_quiet_ = s, quiet = d;
             if (side == -1) f_hi *= 0.5;
         }
         side = here ? 1 : -1;
     }
-    if (!drifted_into(width, far * h)) s = after_;
+    quiet = approach(quiet, hi, near * h);
+    if (!drifted_into(hi - quiet, width, far * h)) s = after_;
     s.last_step = std::max(before_.last_step, h);
     see();
 }
 
-// A force that jumps where something occurs acts at the end of a step already: there are times at which no step can
-// end, neither with it nor without. What is left is crossed without a step from the last time before (T9.5). False
-// where there is no such gap.
-bool Driver::drifted_into(double width, double longest) {
+// Sizes at which no step ends may lie on either side of where the search went: the motion before goes on as far as
+// steps without the event reach. Returns the size of the longest.
+double Driver::approach(double quiet, double beyond, double near_enough) {
+    while (beyond - quiet > near_enough) {
+        const double d = quiet + 0.5 * (beyond - quiet);
+        const bool reached = reached_from_before(d);
+        if (reached) see();
+        if (reached && !(excess() > 0))
+            last_quiet_ = instance_.state, quiet = d;
+        else
+            beyond = d;
+    }
+    return quiet;
+}
+
+// A force that jumps where something occurs acts at the end of a step already: a step that ends after the event has
+// half of the jump all the way, and there are times at which no step can end, neither with it nor without. So what is
+// left is crossed without a step from the last time before (T9.5). False where nothing occurs on that way.
+bool Driver::drifted_into(double first, double width, double longest) {
     State& s = instance_.state;
     const auto occurs_after = [&](double d) {
         s = last_quiet_;
@@ -161,8 +178,7 @@ bool Driver::drifted_into(double width, double longest) {
         see();
         return excess() > 0;
     };
-    if (occurs_after(2 * width)) return false;
-    double lo = 2 * width, hi = 4 * width;
+    double lo = 0, hi = first;
     while (!occurs_after(hi)) {
         lo = hi, hi *= 2;
         if (hi > longest) return false;

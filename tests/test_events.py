@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from reference.spatial_models import joint_model
+from scipy.integrate import solve_ivp
 
 import mbdfmu as mbd
 from mbdfmu.analyses import CompiledModel, Settings, Simulation
@@ -659,6 +660,34 @@ def test_inputs_that_jump_restart_and_keep_the_order() -> None:
     errors = [abs(end(h)[0] - 1 - x) for h in (4e-3, 2e-3, 1e-3)]
     assert end(4e-3)[1] == 20
     assert all(3.5 < a / b < 4.5 for a, b in itertools.pairwise(errors)), errors
+
+
+def test_forces_and_rates_that_jump_where_an_event_is_keep_the_order() -> None:
+    """A mass on a spring, with a pull and a filter that know on which side of 0.3 it is."""
+    sections = {
+        "coordinates": {"s": {"unit": "m", "start": 1, "force": "-9*s + if(s < 0.3, 2, 0) + X"}},
+        "mass": {"s": 1},
+        "states": {"X": {"rate": "-X + if(s < 0.3, 1, -1)"}},
+        "events": {"in": {"when": "s < 0.3", "restart": True}, "out": {"when": "s > 0.3", "restart": True}},
+    }
+
+    def piece(low: bool) -> Any:  # s, its rate and X from one crossing to the next
+        return lambda t, y: [y[1], -9 * y[0] + 2 * low + y[2], -y[2] + (1 if low else -1)]
+
+    def crossing(t: float, y: np.ndarray) -> float:
+        return float(y[0] - 0.3)
+
+    crossing.terminal = True  # type: ignore[attr-defined]
+    t, y, low = 0.0, np.array([1.0, 0.0, 0.0]), False
+    while t < 3:
+        crossing.direction = 1 if low else -1  # type: ignore[attr-defined]
+        run = solve_ivp(piece(low), (t, 3), y, events=crossing, rtol=1e-11, atol=1e-12, method="DOP853")
+        t, y, low = run.t[-1], run.y[:, -1], not low
+
+    for h in (0.01, 0.005, 0.0025, 0.001):
+        result = model(**sections).simulate(3.0, 3.0, step=h, tolerance=1e-12)
+        assert names(result) == ["out", "in", "out", "in"]
+        assert [result["s"][-1], result["X"][-1]] == pytest.approx([y[0], y[2]], abs=4 * h**2)
 
 
 # ---------------------------------------------------------------- mistakes
