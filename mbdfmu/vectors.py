@@ -1,18 +1,55 @@
-"""Algebra of vectors of three nodes; must not know what they stand for."""
+"""Algebra of vectors of nodes; must not know what they stand for."""
 
 from __future__ import annotations
 
 from mbdfmu.coordinates import Matrix, Vector
-from mbdfmu.expressions import Node, absolute, less_equal, maximum, select, sqrt
+from mbdfmu.expressions import Node, absolute, less, less_equal, maximum, select, sqrt
+
+Components = tuple[Node, ...]  # as many as the model has dimensions
+_NO_LENGTH = 1e-12  # below it a vector has no direction
+
+# ---------------------------------------------------------------- of any number of nodes
 
 
-def dot(a: Vector, b: Vector) -> Node:
+def dot(a: Components, b: Components) -> Node:
     """a . b"""
     zero = total = a[0].graph.zero
     for x, y in zip(a, b, strict=True):
         if x is not zero and y is not zero:  # most vectors lie along an axis: what is zero is not even looked up
             total = x * y if total is zero else total + x * y
     return total
+
+
+def length(a: Components) -> Node:
+    """The length of a vector; where it is zero its derivative counts as zero."""
+    square = dot(a, a)
+    return select(less(0.0, square), sqrt(square), 0.0)
+
+
+def unit_of(a: Components) -> Components:
+    """The direction with length 1."""
+    size = sqrt(dot(a, a))
+    return tuple(c / size for c in a)
+
+
+def directed(a: Components) -> tuple[Node, Components]:
+    """Length and direction; a vector without length has the direction zero."""
+    size = length(a)
+    return size, tuple(c / maximum(size, _NO_LENGTH) for c in a)
+
+
+def combined(factors: Components, directions: tuple[Components, ...]) -> Components:
+    """The sum of the directions, each times its factor."""
+    graph, rows = factors[0].graph, zip(*directions, strict=True)
+    return tuple(graph.sum(f * d for f, d in zip(factors, row, strict=True)) for row in rows)
+
+
+def step_along(start: Components, distance: Node, direction: Components) -> Components:
+    """start + distance direction"""
+    return tuple(s + distance * d for s, d in zip(start, direction, strict=True))
+
+
+# ---------------------------------------------------------------- of three nodes
 
 
 def cross(a: Vector, b: Vector) -> Vector:

@@ -5,16 +5,7 @@ from __future__ import annotations
 from functools import reduce
 
 from mbdfmu.expressions import Node, absolute, less, less_equal, maximum, minimum, select
-from mbdfmu.forces.contact import Components
-from mbdfmu.forces.sliding import length
-
-_NO_LENGTH = 1e-12  # m; below it a vector has no direction
-
-
-def directed(vector: Components) -> tuple[Node, Components]:
-    """Length and direction; a vector without length has the direction zero."""
-    size = length(vector)
-    return size, tuple(c / maximum(size, _NO_LENGTH) for c in vector)
+from mbdfmu.vectors import Components, directed
 
 
 def outside_of(excess: Components) -> tuple[Node, Components]:

@@ -13,13 +13,12 @@ from pydantic import model_validator
 
 from mbdfmu.description import Flag, In, NonNegative, Positive
 from mbdfmu.errors import ModelError
-from mbdfmu.expressions import Node, less, maximum, minimum, select, sqrt
+from mbdfmu.expressions import Node, less, maximum, minimum, select
 from mbdfmu.forces.base import Ends, ForceBetween, geometry
-from mbdfmu.forces.sliding import Sliding, length
+from mbdfmu.forces.sliding import Sliding, size
 from mbdfmu.frames import Effort, Load, Measure, Resolve, Share
-from mbdfmu.vectors import cross
+from mbdfmu.vectors import Components, cross, dot, length
 
-Components = tuple[Node, ...]
 _OF_LAW = {  # fields that belong to one law of the normal force
     "damping": "linear",
     "exponent": "hunt_crossley",
@@ -100,7 +99,7 @@ class Contact(Sliding, ForceBetween):
 
     def _pressed(self, touch: Touch, i: Any, j: Any, resolve: Resolve, *, alone: bool) -> _Pressed:
         moving = velocity_at(touch.point, i, j, resolve)
-        rate = inner(touch.normal, moving) if touch.rate is None else touch.rate
+        rate = dot(touch.normal, moving) if touch.rate is None else touch.rate
         force, energy = self._press(maximum(-touch.gap, 0.0), -rate, resolve)
         if alone:
             force = resolve.force("force", force, "N", "normal force, pushes i and j apart")
@@ -137,24 +136,20 @@ class Contact(Sliding, ForceBetween):
 
     def _show(self, pressed: list[_Pressed], resolve: Resolve) -> None:
         first, *others = pressed
-        graph, gap, sliding = first.gap.graph, first.gap, _size(first.slip, alone=not others)
-        sliding = select(less(first.gap, 0.0), sliding, 0.0)
+        graph, gap = first.gap.graph, first.gap
+        sized = length if others else size  # along the tangent in the plane, where there is one touch
+        sliding = select(less(gap, 0.0), sized(first.slip), 0.0)
         for one in others:
             gap = minimum(gap, one.gap)
-            sliding = maximum(sliding, select(less(one.gap, 0.0), _size(one.slip, alone=False), 0.0))
+            sliding = maximum(sliding, select(less(one.gap, 0.0), length(one.slip), 0.0))
         rubbing = [one.friction for one in pressed if one.friction]
         total = tuple(graph.sum(parts) for parts in zip(*rubbing, strict=True)) or (graph.zero,)
         resolve.show("gap", gap, "m", "negative where the bodies overlap")
         if others:
             force = graph.sum(one.force for one in pressed)
             resolve.show("force", force, "N", "sum of the normal forces, which push i and j apart")
-        resolve.show("friction", _size(total, alone=not others), "N", "force of friction")
+        resolve.show("friction", sized(total), "N", "force of friction")
         resolve.show("slip", sliding, "m/s", "sliding speed where the bodies touch")
-
-
-def _size(components: Components, *, alone: bool) -> Node:
-    """Along the tangent in the plane, where there is one touch; else the length."""
-    return components[0] if alone and len(components) == 1 else length(components)
 
 
 def _check_bounds(name: str, value: float | str | None) -> None:
@@ -165,29 +160,7 @@ def _check_bounds(name: str, value: float | str | None) -> None:
             raise ModelError(f"exponent must be at least 1, found {value!r}")
 
 
-# ---------------------------------------------------------------- vectors of two or three components
-
-
-def inner(a: Components, b: Components) -> Node:
-    """a . b"""
-    return a[0].graph.sum(x * y for x, y in zip(a, b, strict=True))
-
-
-def combined(factors: Components, directions: tuple[Components, ...]) -> Components:
-    """The sum of the directions, each times its factor."""
-    graph, rows = factors[0].graph, zip(*directions, strict=True)
-    return tuple(graph.sum(f * d for f, d in zip(factors, row, strict=True)) for row in rows)
-
-
-def step_along(start: Components, distance: Node, direction: Components) -> Components:
-    """start + distance direction"""
-    return tuple(s + distance * d for s, d in zip(start, direction, strict=True))
-
-
-def unit_of(a: Components) -> Components:
-    """The direction with length 1."""
-    size = sqrt(inner(a, a))
-    return tuple(c / size for c in a)
+# ---------------------------------------------------------------- for the shapes
 
 
 def axes(frame: Any) -> tuple[Components, ...]:
@@ -211,5 +184,5 @@ def tangential(velocity: Components, normal: Components) -> Components:
     """What is left without the part along the normal; in the plane one number, along the normal turned clockwise."""
     if len(normal) == 2:
         return (velocity[0] * normal[1] - velocity[1] * normal[0],)
-    along = inner(velocity, normal)
+    along = dot(velocity, normal)
     return tuple(v - along * n for v, n in zip(velocity, normal, strict=True))

@@ -9,10 +9,10 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from mbdfmu.description import Direction, Extents, In, Mirrored, Positive
 from mbdfmu.expressions import Node, absolute, less, select
 from mbdfmu.expressions.functions import clamp
-from mbdfmu.forces.box import box_distance, directed, outside_of
-from mbdfmu.forces.contact import Components, Contact, Touch, axes, combined, inner, step_along
+from mbdfmu.forces.box import box_distance, outside_of
+from mbdfmu.forces.contact import Contact, Touch, axes
 from mbdfmu.frames import Resolve
-from mbdfmu.vectors import minus, normals, unit
+from mbdfmu.vectors import Components, combined, directed, dot, minus, normals, step_along, unit
 
 _FLAT = 1e-6  # a rim inclined by less to a face has no lowest point
 
@@ -49,7 +49,7 @@ class _Box(NamedTuple):
     def place(self, point: Components) -> Components:
         """A point in the axes of the box."""
         apart = tuple(p - m for p, m in zip(point, self.middle, strict=True))
-        return tuple(inner(side, apart) for side in self.sides)
+        return tuple(dot(side, apart) for side in self.sides)
 
     def distance(self, point: Components) -> tuple[Node, Components]:
         """Of a point, and the direction away from the box."""
@@ -84,7 +84,7 @@ class _Meeting(NamedTuple):
         at = self.middle
         for _ in range(2):
             towards = minus(self.box.nearest(at), self.middle)  # type: ignore[arg-type]
-            at = step_along(self.middle, clamp(inner(self.axis, towards), -self.reach, self.reach), self.axis)
+            at = step_along(self.middle, clamp(dot(self.axis, towards), -self.reach, self.reach), self.axis)
         return self._touch(step_along(at, self.radius, self._lowest(at, fixed)))
 
     def corners(self) -> Iterator[Touch]:
@@ -93,7 +93,7 @@ class _Meeting(NamedTuple):
             ways = tuple(sign * h for sign, h in zip(signs, self.box.half, strict=True))
             corner = tuple(m + c for m, c in zip(self.box.middle, combined(ways, self.box.sides), strict=True))
             apart = tuple(c - m for c, m in zip(corner, self.middle, strict=True))
-            height = inner(self.axis, apart)
+            height = dot(self.axis, apart)
             from_axis, radial = directed(step_along(apart, -height, self.axis))
             gap, slopes = outside_of((from_axis - self.radius, absolute(height) - self.reach))
             up = select(less(height, 0.0), -slopes[1], slopes[1])
@@ -104,7 +104,7 @@ class _Meeting(NamedTuple):
         arm, at = fixed, centre
         for _ in range(2):
             _, away = self.box.distance(at)
-            size, down = directed(step_along(tuple(-c for c in away), inner(away, self.axis), self.axis))
+            size, down = directed(step_along(tuple(-c for c in away), dot(away, self.axis), self.axis))
             arm = tuple(select(less(_FLAT, size), d, f) for d, f in zip(down, fixed, strict=True))
             at = step_along(centre, self.radius, arm)
         return arm

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 from mbdfmu.description import In, NonNegative, Point
-from mbdfmu.expressions import less, select, sqrt
 from mbdfmu.forces.base import Ends, ForceBetween, force_keys, geometry, shown, wrench
 from mbdfmu.frames import Load, Measure, Resolve
+from mbdfmu.vectors import length
 
 
 class Drag(ForceBetween, name="drag"):
@@ -26,10 +26,9 @@ class Drag(ForceBetween, name="drag"):
         i, j = ends["i"], ends["j"]
         seen = i.components(geometry(i).relative_velocity(i, j, resolve))
         flow = tuple(v - w for v, w in zip(seen, resolve(self.wind), strict=True))
-        square = flow[0].graph.sum(v * v for v in flow)
-        speed = select(less(0.0, square), sqrt(square), 0.0)  # its slope at rest counts as zero
+        speed = length(flow)
         resolve.show("speed", speed, "m/s", "of j in the medium")
         factor = -0.5 * resolve(self.density) * resolve(self.coefficient) * resolve(self.area) * speed
         force = [factor * v for v in flow]
         force = list(shown(force_keys(len(force)), force, "N", "on j, axes of i", resolve))
-        return Load(shares=(wrench(i, j, i.axis(force), (), resolve),), energy=square.graph.zero)
+        return Load(shares=(wrench(i, j, i.axis(force), (), resolve),), energy=speed.graph.zero)

@@ -10,12 +10,12 @@ from pydantic import model_validator
 from mbdfmu import planar, spatial
 from mbdfmu.description import Direction, In, Only, Value
 from mbdfmu.errors import ModelError
-from mbdfmu.expressions import Node, maximum
+from mbdfmu.expressions import maximum
 from mbdfmu.forces.base import Ends, ForceBetween
-from mbdfmu.forces.sliding import Bristled, length
+from mbdfmu.forces.sliding import Bristled, size
 from mbdfmu.frames import Effort, Load, Measure, Resolve, Share
 from mbdfmu.planar import Frame
-from mbdfmu.vectors import normals, unit
+from mbdfmu.vectors import length, normals, unit
 
 X = (1.0, 0.0, 0.0)
 
@@ -50,7 +50,7 @@ class Friction(Bristled, ForceBetween, name="friction"):
             forces = (resolve.force("friction", forces[0], "N", "on j, along the axis of i"),)
         else:
             resolve.show("friction", length(forces), "N", "against the sliding of j")
-        resolve.show("slip", _size(slip), "m/s", "sliding speed of j on the surface of i")
+        resolve.show("slip", size(slip), "m/s", "sliding speed of j on the surface of i")
         efforts = tuple(Effort(rate=rate, effort=force) for rate, force in zip(slip, forces, strict=True))
         return Load(shares=(Share(efforts=efforts),), energy=load.graph.zero)
 
@@ -61,7 +61,3 @@ class Friction(Bristled, ForceBetween, name="friction"):
         if self.plane is None:
             return (spatial.displacement(i, j, unit(resolve(self.axis))),)
         return tuple(spatial.displacement(i, j, way) for way in normals(unit(resolve(self.plane))))
-
-
-def _size(slip: tuple[Node, ...]) -> Node:
-    return slip[0] if len(slip) == 1 else length(slip)

@@ -9,12 +9,10 @@ from mbdfmu.description import In, JointName, NonNegative, Positive
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node, sqrt
 from mbdfmu.forces.base import Ends
-from mbdfmu.forces.sliding import Bristled, length, squared
+from mbdfmu.forces.sliding import Bristled, size
 from mbdfmu.frames import Effort, Joined, Load, Measure, Resolve, Share
 from mbdfmu.spatial import relative_spin
-from mbdfmu.vectors import cross, dot, minus, scaled, unit
-
-Components = tuple[Node, ...]
+from mbdfmu.vectors import Components, cross, dot, minus, scaled, unit
 
 
 class Pressure(NamedTuple):
@@ -57,8 +55,8 @@ class JointFriction(Bristled, name="joint_friction"):
         load = resolve.force("load", self._pressing(bearing.pressure(joint, resolve), resolve), "N", "on the surfaces")
         forces = self.friction(slip, load, resolve)
         efforts = [Effort(rate=way.rate, effort=force * way.lever) for way, force in zip(ways, forces, strict=True)]
-        resolve.show("friction", _size(forces), "N", "at the sliding surface")
-        resolve.show("slip", _size(slip), "m/s", "sliding speed of the surface")
+        resolve.show("friction", size(forces), "N", "at the sliding surface")
+        resolve.show("slip", size(slip), "m/s", "sliding speed of the surface")
         return Load(shares=(Share(efforts=tuple(efforts)),), energy=load.graph.zero)
 
     def _bearing(self, joint: Joined) -> Bearing:
@@ -79,7 +77,7 @@ class JointFriction(Bristled, name="joint_friction"):
         rounding: Node = resolve(self.rounding)
 
         def rounded(components: Components) -> Node:
-            return sqrt(squared(components) + rounding * rounding)
+            return sqrt(dot(components, components) + rounding * rounding)
 
         pads = [pressure.across]
         if self.length is not None and pressure.couple:
@@ -155,8 +153,3 @@ _BEARINGS = {
     "point_in_plane": Bearing(_whole),
     "planar": Bearing(_whole),
 }
-
-
-def _size(components: Components) -> Node:
-    """One component keeps its sign: positive towards a larger coordinate of the joint."""
-    return components[0] if len(components) == 1 else length(components)

@@ -7,8 +7,9 @@ from typing import Annotated, Any, ClassVar
 from mbdfmu.description import Direction, In, Mirrored
 from mbdfmu.expressions import Node
 from mbdfmu.forces.base import geometry
-from mbdfmu.forces.contact import Components, Contact, Touch, axes, inner, step_along, unit_of
+from mbdfmu.forces.contact import Contact, Touch, axes
 from mbdfmu.frames import Resolve
+from mbdfmu.vectors import Components, dot, step_along, unit_of
 
 
 class OnPlane(Contact):
@@ -27,7 +28,7 @@ class OnPlane(Contact):
 
     def touches(self, i: Any, j: Any, resolve: Resolve) -> tuple[Touch, ...]:
         normal, radius = upwards(i, self.axis, resolve), self.reach(resolve)
-        gap = inner(normal, geometry(i).gap(i, j)) - radius
+        gap = dot(normal, geometry(i).gap(i, j)) - radius
         return (Touch(gap, normal, step_along(j.origin, -radius, normal)),)
 
 

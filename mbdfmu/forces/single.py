@@ -10,6 +10,7 @@ from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
 from mbdfmu.forces.base import Ends, ForceBetween, wrench
 from mbdfmu.frames import Effort, Load, Measure, Resolve, Share, distance
+from mbdfmu.vectors import unit_of
 
 
 class Single(ForceBetween, name="single"):
@@ -42,7 +43,5 @@ class Single(ForceBetween, name="single"):
 
     def _components(self, force: Node, ends: Ends, resolve: Resolve) -> tuple[Node, ...]:
         """In ground axes."""
-        direction = resolve(self.axis)
-        length = force.graph.sum(d * d for d in direction) ** 0.5
         frame = ends.get("frame", ends["i"])
-        return tuple(force * a / length for a in frame.axis(direction))
+        return tuple(force * a for a in frame.axis(unit_of(resolve(self.axis))))

@@ -8,9 +8,10 @@ from pydantic import model_validator
 
 from mbdfmu.description import In, NonNegative, Positive
 from mbdfmu.errors import ModelError
-from mbdfmu.expressions import Node, absolute, exp, less, select, sqrt, tanh
+from mbdfmu.expressions import Node, absolute, exp, sqrt, tanh
 from mbdfmu.forces.base import ForceElement
 from mbdfmu.frames import Resolve
+from mbdfmu.vectors import Components, dot, length
 
 _STILL = 1e-9  # of the creep speed: what the speed of several directions is rounded with at rest
 
@@ -32,13 +33,13 @@ class Sliding(ForceElement):
         speed: Node = resolve(self.stribeck_speed)
         return coefficient + surplus * exp(-square / speed**2)
 
-    def friction(self, slip: tuple[Node, ...], load: Node, resolve: Resolve) -> tuple[Node, ...]:
+    def friction(self, slip: Components, load: Node, resolve: Resolve) -> Components:
         """The forces along the components of the sliding velocity."""
         return self.regularised(slip, load, resolve)
 
-    def regularised(self, slip: tuple[Node, ...], load: Node, resolve: Resolve) -> tuple[Node, ...]:
+    def regularised(self, slip: Components, load: Node, resolve: Resolve) -> Components:
         """tanh(speed / creep speed) in the place of the sign."""
-        square, creep = squared(slip), resolve(self.creep_speed)
+        square, creep = dot(slip, slip), resolve(self.creep_speed)
         grip = self.grip(square, resolve) * load
         if len(slip) == 1:
             return (-(grip * tanh(slip[0] / creep)),)
@@ -65,15 +66,15 @@ class Bristled(Sliding):
             raise ModelError("bristles need a coefficient above 0")
         return self
 
-    def friction(self, slip: tuple[Node, ...], load: Node, resolve: Resolve) -> tuple[Node, ...]:
+    def friction(self, slip: Components, load: Node, resolve: Resolve) -> Components:
         law, viscous = self.bristles if self.law == "lugre" else self.regularised, resolve(self.viscous)
         return tuple(f - viscous * v for f, v in zip(law(slip, load, resolve), slip, strict=True))
 
-    def bristles(self, slip: tuple[Node, ...], load: Node, resolve: Resolve) -> tuple[Node, ...]:
+    def bristles(self, slip: Components, load: Node, resolve: Resolve) -> Components:
         """The states are what bent bristles carry, as a coefficient of friction: of the size of 1."""
         speed = absolute(slip[0]) if len(slip) == 1 else length(slip)
         stiffness, damping = resolve(self.bristle_stiffness), resolve(self.bristle_damping)
-        relaxing = speed / self.grip(squared(slip), resolve)
+        relaxing = speed / self.grip(dot(slip, slip), resolve)
         forces = []
         for n, component in enumerate(slip, start=1):
             key = "bristle" if len(slip) == 1 else f"bristle_{n}"
@@ -84,12 +85,6 @@ class Bristled(Sliding):
         return tuple(forces)
 
 
-def squared(components: tuple[Node, ...]) -> Node:
-    """The square of a vector's length."""
-    return components[0].graph.sum(c * c for c in components)
-
-
-def length(components: tuple[Node, ...]) -> Node:
-    """The length of a vector; where it is zero its derivative counts as zero."""
-    square = squared(components)
-    return select(less(0.0, square), sqrt(square), 0.0)
+def size(components: Components) -> Node:
+    """Of a speed or force along some directions: one component keeps its sign, of more it is the length."""
+    return components[0] if len(components) == 1 else length(components)

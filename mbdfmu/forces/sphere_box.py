@@ -7,8 +7,9 @@ from typing import Annotated, Any, ClassVar
 from mbdfmu.description import Extents, In, Mirrored, NonNegative
 from mbdfmu.forces.base import geometry
 from mbdfmu.forces.box import box_distance
-from mbdfmu.forces.contact import Contact, Touch, axes, combined, inner, step_along
+from mbdfmu.forces.contact import Contact, Touch, axes
 from mbdfmu.frames import Resolve
+from mbdfmu.vectors import combined, dot, step_along
 
 
 class SphereBox(Contact, name="sphere_box"):
@@ -25,6 +26,6 @@ class SphereBox(Contact, name="sphere_box"):
     def touches(self, i: Any, j: Any, resolve: Resolve) -> tuple[Touch, ...]:
         sides, apart = axes(i), geometry(i).gap(i, j)
         half = tuple(0.5 * side for side in resolve(self.size))
-        distance, way = box_distance(tuple(inner(side, apart) for side in sides), half)
+        distance, way = box_distance(tuple(dot(side, apart) for side in sides), half)
         radius, normal = resolve(self.radius), combined(way, sides)
         return (Touch(distance - radius, normal, step_along(j.origin, -radius, normal)),)

@@ -3,13 +3,10 @@
 from typing import Annotated, Any, ClassVar
 
 from mbdfmu.description import In, Positive
-from mbdfmu.expressions import maximum
 from mbdfmu.forces.base import geometry
-from mbdfmu.forces.contact import Contact, Touch, step_along
-from mbdfmu.forces.sliding import length
+from mbdfmu.forces.contact import Contact, Touch
 from mbdfmu.frames import Resolve
-
-_SAME_PLACE = 1e-12  # m; below it there is no direction from one middle to the other
+from mbdfmu.vectors import directed, step_along
 
 
 class SphereSphere(Contact, name="sphere_sphere"):
@@ -25,9 +22,7 @@ class SphereSphere(Contact, name="sphere_sphere"):
 
     def touches(self, i: Any, j: Any, resolve: Resolve) -> tuple[Touch, ...]:
         """Friction acts in the middle of the overlap."""
-        apart = geometry(i).gap(i, j)
-        distance = length(apart)
-        normal = tuple(c / maximum(distance, _SAME_PLACE) for c in apart)
+        distance, normal = directed(geometry(i).gap(i, j))
         radius_i, radius_j = resolve(self.radius_i), resolve(self.radius_j)
         gap = distance - radius_i - radius_j
         return (Touch(gap, normal, step_along(i.origin, radius_i + 0.5 * gap, normal)),)

@@ -8,10 +8,11 @@ from typing import Annotated, Any, ClassVar
 from mbdfmu.description import GROUND, Direction, In, Mirrored, Only, Positive, Value
 from mbdfmu.expressions import Node, maximum, sqrt
 from mbdfmu.forces.base import Ends, geometry
-from mbdfmu.forces.contact import Components, Contact, Touch, inner, step_along, unit_of
+from mbdfmu.forces.contact import Contact, Touch
 from mbdfmu.forces.on_plane import upwards
 from mbdfmu.frames import Measure, Resolve
 from mbdfmu.planar import Frame
+from mbdfmu.vectors import Components, dot, step_along, unit_of
 
 _LEAST = 1e-12  # of 1 - lean^2: a wheel that lies on its side has no lowest point
 
@@ -36,13 +37,13 @@ class WheelRoad(Contact, name="wheel_road"):
 
     def measures(self, ends: Ends, resolve: Resolve) -> Mapping[str, Measure]:
         i, j = ends["i"], ends["j"]
-        place = inner(i.axis(unit_of(resolve(self.ahead))), geometry(i).gap(i, j))
+        place = dot(i.axis(unit_of(resolve(self.ahead))), geometry(i).gap(i, j))
         return {"x": Measure(value=place, unit="m", text="of the wheel's centre along the road")}
 
     def touches(self, i: Any, j: Any, resolve: Resolve) -> tuple[Touch, ...]:
         up, height = upwards(i, self.axis, resolve), resolve(self.height)
         normal = unit_of(tuple(u - s for u, s in zip(up, _slope(height, i, j), strict=True)))
-        above = (inner(up, geometry(i).gap(i, j)) - height) * inner(up, normal)
+        above = (dot(up, geometry(i).gap(i, j)) - height) * dot(up, normal)
         reach, down = self._lowest(normal, j, resolve)
         gap = above - reach
         return (Touch(gap, normal, step_along(j.origin, resolve(self.radius), down), resolve.rate(gap)),)
@@ -53,7 +54,7 @@ class WheelRoad(Contact, name="wheel_road"):
         if isinstance(j, Frame):
             return radius, opposite
         axis = j.axis(unit_of(resolve(self.spin_axis)))
-        lean = inner(axis, normal)
+        lean = dot(axis, normal)
         upright = sqrt(maximum(1.0 - lean * lean, _LEAST))
         down = tuple(c / upright for c in step_along(opposite, lean, axis))
         return radius * upright, down
