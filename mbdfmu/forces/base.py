@@ -11,8 +11,9 @@ from mbdfmu import planar, spatial
 from mbdfmu.description import Force, MarkerRef, NonNegative, TableName
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
-from mbdfmu.frames import Effort, Law, Load, Measure, Resolve, Share
+from mbdfmu.frames import Effort, Law, Load, Measure, Resolve, Share, distance
 from mbdfmu.planar import Frame
+from mbdfmu.vectors import unit
 
 Ends = Mapping[str, Any]  # frames of planar.py or spatial.py, as the model is, by the names of the fields
 
@@ -108,6 +109,15 @@ class SpringDamper(ScalarForce):
         if self.damper_table is not None:
             lost = resolve.table(self.damper_table)(rate)
         return -(held + lost), energy
+
+
+def along(i: Any, j: Any, axis: Any, resolve: Resolve) -> Measure:
+    """The position of j along an axis of frame i; without an axis the distance of the ends."""
+    if axis is None:
+        return distance(i, j)
+    if isinstance(i, Frame):
+        return planar.displacement(i, j, planar.unit_vector(resolve(axis)))
+    return spatial.displacement(i, j, unit(resolve(axis)))
 
 
 # ---------------------------------------------------------------- forces and torques with components

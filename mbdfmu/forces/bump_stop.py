@@ -4,15 +4,12 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import model_validator
 
-from mbdfmu import planar, spatial
 from mbdfmu.description import Direction, Flag, In, NonNegative, Positive, Value
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node, greater, select
 from mbdfmu.expressions.adams import impact
-from mbdfmu.forces.base import ScalarForce
-from mbdfmu.frames import Law, Measure, Resolve, distance
-from mbdfmu.planar import Frame
-from mbdfmu.vectors import unit
+from mbdfmu.forces.base import ScalarForce, along
+from mbdfmu.frames import Law, Measure, Resolve
 
 
 class BumpStop(ScalarForce, name="bump_stop"):
@@ -42,11 +39,7 @@ class BumpStop(ScalarForce, name="bump_stop"):
         return self
 
     def measure(self, i: Any, j: Any, resolve: Resolve) -> Measure:
-        if self.axis is None:
-            return distance(i, j)
-        if isinstance(i, Frame):
-            return planar.displacement(i, j, planar.unit_vector(resolve(self.axis)))
-        return spatial.displacement(i, j, unit(resolve(self.axis)))
+        return along(i, j, self.axis, resolve)
 
     def law(self, measure: Measure, i: Any, j: Any, resolve: Resolve) -> Law:
         length, rate = measure.value, resolve.rate(measure.value)
@@ -62,7 +55,7 @@ class BumpStop(ScalarForce, name="bump_stop"):
 
     def _push(self, depth: Node, leaving: Node, resolve: Resolve) -> Node:
         """As the function `impact`."""
-        full = 1.0 if self.damping_depth is None else resolve(self.damping_depth)
+        full = 1.0 if self.damping_depth is None else resolve(self.damping_depth)  # no damping: any depth will do
         law = resolve(self.stiffness), resolve(self.exponent), resolve(self.damping), full
         return impact(-depth, leaving, 0.0, *law)
 

@@ -7,14 +7,13 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import model_validator
 
-from mbdfmu import planar, spatial
+from mbdfmu import spatial
 from mbdfmu.description import Direction, In, Only, Value
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import maximum
-from mbdfmu.forces.base import Ends, ForceBetween
+from mbdfmu.forces.base import Ends, ForceBetween, along
 from mbdfmu.forces.sliding import Bristled, size
 from mbdfmu.frames import Effort, Load, Measure, Resolve, Share
-from mbdfmu.planar import Frame
 from mbdfmu.vectors import length, normals, unit
 
 X = (1.0, 0.0, 0.0)
@@ -56,8 +55,6 @@ class Friction(Bristled, ForceBetween, name="friction"):
 
     def _ways(self, i: Any, j: Any, resolve: Resolve) -> tuple[Measure, ...]:
         """The coordinates of j along which it slides on i."""
-        if isinstance(i, Frame):
-            return (planar.displacement(i, j, planar.unit_vector(resolve(self.axis))),)
         if self.plane is None:
-            return (spatial.displacement(i, j, unit(resolve(self.axis))),)
+            return (along(i, j, self.axis, resolve),)
         return tuple(spatial.displacement(i, j, way) for way in normals(unit(resolve(self.plane))))

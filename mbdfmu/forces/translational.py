@@ -2,12 +2,10 @@
 
 from typing import Annotated, Any, ClassVar
 
-from mbdfmu import planar, spatial
 from mbdfmu.description import Direction, In, NonNegative, Value
-from mbdfmu.forces.base import SpringDamper
-from mbdfmu.frames import Kernel, Law, Measure, Resolve, distance
+from mbdfmu.forces.base import SpringDamper, along
+from mbdfmu.frames import Kernel, Law, Measure, Resolve
 from mbdfmu.planar import Frame
-from mbdfmu.vectors import unit
 
 
 class Translational(SpringDamper, name="translational"):
@@ -23,11 +21,7 @@ class Translational(SpringDamper, name="translational"):
     axis: Annotated[Direction | None, In("1")] = None  # in frame i, to act along; none: the line between the ends
 
     def measure(self, i: Any, j: Any, resolve: Resolve) -> Measure:
-        if self.axis is None:
-            return distance(i, j)
-        if isinstance(i, Frame):
-            return planar.displacement(i, j, planar.unit_vector(resolve(self.axis)))
-        return spatial.displacement(i, j, unit(resolve(self.axis)))
+        return along(i, j, self.axis, resolve)
 
     def law(self, measure: Measure, i: Any, j: Any, resolve: Resolve) -> Law:
         free = resolve(self.free_length)

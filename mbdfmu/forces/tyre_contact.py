@@ -6,13 +6,14 @@ The road is a height over the plane through frame i; below the wheel's centre it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mbdfmu.coordinates import Vector
 from mbdfmu.expressions import Node, asin, sqrt
+from mbdfmu.forces.road import slope
 from mbdfmu.frames import Resolve
-from mbdfmu.planar import Frame
+from mbdfmu.planar import Frame, unit_vector
 from mbdfmu.spatial import SpatialFrame
 from mbdfmu.vectors import across, cross, dot, minus, scaled, unit
 
@@ -45,9 +46,9 @@ def in_space(
     gap, turn = minus(j.p, i.p), minus(j.omega, i.omega)
     x, y, z = (resolve.rate(component) for component in gap)
     speed = minus((x, y, z), cross(i.omega, gap))  # of the wheel's centre, seen from the road
-    slope = _slope(height, j.pose.r, i.pose.r)
+    rising = slope(height, i, j)
     speed = minus(speed, scaled(_rise(height, resolve), up))
-    n = up if _flat(slope) else unit(minus(up, (slope[0], slope[1], slope[2])))
+    n = up if _flat(rising) else unit(minus(up, (rising[0], rising[1], rising[2])))
     side = cross(axis, n)
     upright = sqrt(dot(side, side))
     ahead = scaled(1 / upright, side)
@@ -81,13 +82,9 @@ def in_plane(i: Frame, j: Frame, normal: tuple[Node, Node], height: Node, resolv
         resolve.rate(gap[0]) + turn * gap[1] - rise * up[0],
         resolve.rate(gap[1]) - turn * gap[0] - rise * up[1],
     )
-    wheel, road = ([graph.symbol("q", f"{end.body}.{k}") for k in "xy"] for end in (j, i))
-    slope = _slope(height, wheel, road)
-    n = up
-    if not _flat(slope):
-        nx, ny = up[0] - slope[0], up[1] - slope[1]
-        length = sqrt(nx * nx + ny * ny)
-        n = nx / length, ny / length
+    rising, n = slope(height, i, j), up
+    if not _flat(rising):
+        n = unit_vector((up[0] - rising[0], up[1] - rising[1]))
     return Patch(
         radius=(up[0] * gap[0] + up[1] * gap[1] - height) * (up[0] * n[0] + up[1] * n[1]),
         upright=graph.one,
@@ -98,14 +95,6 @@ def in_plane(i: Frame, j: Frame, normal: tuple[Node, Node], height: Node, resolv
         approach=n[0] * speed[0] + n[1] * speed[1],
         turning=graph.zero,
     )
-
-
-def _slope(height: Node, wheel: Sequence[Node], road: Sequence[Node]) -> list[Node]:
-    """How the height changes with the place of the wheel: with that of its body, or against that of the road's."""
-    graph = height.graph
-    if any(symbol in height.support for symbol in wheel):
-        return [graph.diff(height, symbol) for symbol in wheel]
-    return [-graph.diff(height, symbol) if symbol in height.support else graph.zero for symbol in road]
 
 
 def _flat(slope: Iterable[Node]) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-from mbdfmu.description import GROUND, Direction, In, Mirrored, Only, Positive, Value
+from mbdfmu.description import Direction, In, Mirrored, Only, Positive, Value
 from mbdfmu.expressions import Node, maximum, sqrt
 from mbdfmu.forces.base import Ends, geometry
 from mbdfmu.forces.contact import Contact, Touch
 from mbdfmu.forces.on_plane import upwards
+from mbdfmu.forces.road import slope
 from mbdfmu.frames import Measure, Resolve
 from mbdfmu.planar import Frame
 from mbdfmu.vectors import Components, dot, step_along, unit_of
@@ -42,7 +43,7 @@ class WheelRoad(Contact, name="wheel_road"):
 
     def touches(self, i: Any, j: Any, resolve: Resolve) -> tuple[Touch, ...]:
         up, height = upwards(i, self.axis, resolve), resolve(self.height)
-        normal = unit_of(tuple(u - s for u, s in zip(up, _slope(height, i, j), strict=True)))
+        normal = unit_of(tuple(u - s for u, s in zip(up, slope(height, i, j), strict=True)))
         above = (dot(up, geometry(i).gap(i, j)) - height) * dot(up, normal)
         reach, down = self._lowest(normal, j, resolve)
         gap = above - reach
@@ -58,11 +59,3 @@ class WheelRoad(Contact, name="wheel_road"):
         upright = sqrt(maximum(1.0 - lean * lean, _LEAST))
         down = tuple(c / upright for c in step_along(opposite, lean, axis))
         return radius * upright, down
-
-
-def _slope(height: Node, i: Any, j: Any) -> Components:
-    """How the height changes with the wheel's place: the coordinates are those of its body, or against that of i."""
-    frame, sign = (j, 1.0) if j.body != GROUND else (i, -1.0)
-    graph = height.graph
-    place = frame.pose.r if not isinstance(frame, Frame) else [graph.symbol("q", f"{frame.body}.{k}") for k in "xy"]
-    return tuple(sign * graph.diff(height, symbol) for symbol in place)
