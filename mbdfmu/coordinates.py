@@ -17,7 +17,7 @@ Matrix = tuple[Vector, Vector, Vector]  # rows
 ROTATIONS = ("theta_x", "theta_y", "theta_z")
 QUATERNION = ("e0", "e1", "e2", "e3")
 _NEXT = {"v": "a", "u": "ud", "x": "xd"}  # the space that holds the time derivative
-_UNKNOWN = frozenset({"a", "lam", "xd", "y"})  # spaces without one
+SOLVED = frozenset({"a", "lam", "xd", "y"})  # the spaces of what the equations are solved for, which have no rate
 
 
 class Coordinates:
@@ -91,7 +91,7 @@ class Coordinates:
             return self._rates[symbol]
         if space == "t":
             return self.pace if name == "time" else None
-        if space in _UNKNOWN:
+        if space in SOLVED:
             raise TypeError(f"{name!r} is an unknown of the equations, whose time derivative is not known")
         if space not in _NEXT or (space in ("v", "x") and not accelerations):
             return None

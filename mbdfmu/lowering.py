@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from mbdfmu.coordinates import QUATERNION, ROTATIONS
+from mbdfmu.coordinates import QUATERNION, ROTATIONS, SOLVED
 from mbdfmu.description import GROUND, Description
 from mbdfmu.expressions import Curve, Graph, Node, compile_tape, switching_times
 from mbdfmu.expressions.graph import without_collection
@@ -37,8 +37,7 @@ SPACES = {
 # Derivative kinds shared with `Kind` of solver/system.hpp.
 BY_A, BY_V, BY_Q, BY_X, PLAIN = range(5)
 _KIND = {"a": BY_A, "v": BY_V, "x": BY_X, "lam": PLAIN, "xd": PLAIN, "y": PLAIN}
-_SOLVED = frozenset({"a", "lam", "xd", "y"})  # the spaces of what index 1 solves for
-_GIVEN = frozenset(SPACES) - _SOLVED
+_GIVEN = frozenset(SPACES) - SOLVED
 # Kinds of what is watched, shared with solver/switches.hpp.
 EVENT, CROSSING, IMPACT = range(3)
 _LEVELS = ("position", "velocity", "acceleration")
@@ -298,7 +297,7 @@ class _Lowering:
         values = {**force, **{self.nv + row: node for row, node in phi.items()}, **solved}
         entries = [entry for row, node in values.items() for entry in self._derivatives(row, node)]
         given = [node for f in self.m.functions for node in f.inputs]
-        self._linear = all(_affine(node, _SOLVED) for node in (*force.values(), *solved.values()))
+        self._linear = all(_affine(node, SOLVED) for node in (*force.values(), *solved.values()))
         self._linear = self._linear and all(_only(node, _GIVEN) for node in given)
         levels = [_LEVELS.index(self.rows[row][1].level) for row in phi]
         rates = [self._rates(node, level) for node, level in zip(phi.values(), levels, strict=True)]
@@ -486,7 +485,7 @@ class _Lowering:
         kinds = [EVENT] * len(self.m.events) + [CROSSING] * len(self.m.crossings) + [IMPACT] * len(self.m.impacts)
         places = [(0, 0)] * (len(kinds) - len(self.m.impacts))
         places += [(rows[i.label][0], at) for i, at in zip(self.m.impacts, self.impact_at, strict=True)]
-        consistent = _SOLVED | {"v"} if self.rows else _SOLVED
+        consistent = SOLVED | {"v"} if self.rows else SOLVED
         table = [
             (kind, kind != IMPACT and any(s.value[0] in consistent for s in one.indicator.support), *place)
             for kind, one, place in zip(kinds, self._indicators, places, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from mbdfmu.coordinates import SOLVED
 from mbdfmu.description import Joint, Marker, MarkerReference, Motion, Variable, components
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.forces import ForceElement
@@ -21,7 +22,6 @@ from mbdfmu.units import differentiated
 _WORK = "generalised force, towards a larger value"
 # How often a motion differentiates what it drives, and what its value may depend on.
 _DRIVES = {"position": (0, TIME), "velocity": (1, SPEED), "acceleration": (2, ACCELERATION)}
-_SOLVED = frozenset({"a", "lam", "xd", "y"})  # the spaces of what the equations are solved for
 _GIVEN = frozenset("ptu")  # rates that depend on these alone are prescribed, and stand still with the time
 _OF_CURE = '; "of" names the coordinate, "level" says how often it is differentiated'
 _CURE = '; "level": "velocity" allows positions, inputs and states too'
@@ -296,7 +296,7 @@ class Elements:
     def check_loops(self) -> None:
         """What depends on itself must do so in a way that can be solved for."""
         for unknown in self.draft.unknowns:
-            loose = {s for s in unknown.equation.support if s.value[0] in _SOLVED}
+            loose = {s for s in unknown.equation.support if s.value[0] in SOLVED}
             if not any(self.draft.graph.diff(unknown.equation, s) is not self.draft.graph.zero for s in loose):
                 self.draft.problems.append(self._hopeless(unknown))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from mbdfmu.coordinates import SOLVED
 from mbdfmu.expressions import Node
 from mbdfmu.expressions.graph import postorder
 from mbdfmu.expressions.opcodes import ADD, DIV, LOAD, MUL, NEG, SUB
@@ -17,7 +18,6 @@ from mbdfmu.signals.draft import Draft
 from mbdfmu.signals.table import Signal
 
 WHOLE = "has the name of a signal of the whole model; call it otherwise"
-_SOLVED = frozenset({"a", "lam", "xd", "y"})  # spaces without a rate
 _SUMS = frozenset({ADD, SUB, NEG})
 _SUPPLIED = "energy.supplied"
 _NEVER = 1e100  # J, from which on its error counts: no step depends on it
@@ -45,7 +45,7 @@ def add_energies(draft: Draft, energies: Energies, loads: Mapping[str, Node]) ->
     _add(draft, "energy.total", "J", moving + stored, "kinetic and potential")
     drives = graph.sum(_drives(draft))
     _add(draft, "power.drives", "W", drives, "of motions and of constraints that move with time")
-    unknown = [f.name for f in draft.forces if any(s.value[0] in _SOLVED for s in f.load.energy.support)]
+    unknown = [f.name for f in draft.forces if any(s.value[0] in SOLVED for s in f.load.energy.support)]
     if not unknown:
         supplied = _add_balance(draft, energies, loads, drives)
         if draft.d.energy_balance:
