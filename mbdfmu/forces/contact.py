@@ -7,7 +7,7 @@ has dimensions.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import model_validator
 
@@ -51,6 +51,11 @@ class _Pressed(NamedTuple):
 
 class Contact(Sliding, ForceBetween):
     """Base of the contacts of i and j: pushes them apart where they overlap, never pulls, rubs (T4.24 to T4.26)."""
+
+    parity: ClassVar = {
+        2: {"gap": "even", "force": "even", "friction": "odd", "slip": "odd"},
+        3: {"gap": "even", "force": "even", "friction": "even", "slip": "even"},
+    }
 
     stiffness: Positive  # N/m to the power of the exponent
     normal: Literal["hunt_crossley", "hertz", "linear"] = "hunt_crossley"  # law of the normal force

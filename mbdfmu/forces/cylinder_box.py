@@ -25,7 +25,6 @@ class CylinderBox(Contact, name="cylinder_box"):
     """
 
     dimensions: ClassVar = (3,)
-    parity: ClassVar = {3: {"gap": "even", "force": "even", "friction": "even", "slip": "even"}}
 
     size: Annotated[Extents, In("m"), Mirrored("even")]  # of the box
     radius: Annotated[Positive, In("m")]  # of the cylinder

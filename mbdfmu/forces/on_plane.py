@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from mbdfmu.description import Direction, In, Mirrored
 from mbdfmu.expressions import Node
@@ -14,11 +14,6 @@ from mbdfmu.vectors import Components, dot, step_along, unit_of
 
 class OnPlane(Contact):
     """Base of the contacts of a sphere at the origin of j with a plane through the origin of i."""
-
-    parity: ClassVar = {
-        2: {"gap": "even", "force": "even", "friction": "odd", "slip": "odd"},
-        3: {"gap": "even", "force": "even", "friction": "even", "slip": "even"},
-    }
 
     axis: Annotated[Direction | None, In("1"), Mirrored("up")] = None  # normal, in frame i; none: y, in space z
 

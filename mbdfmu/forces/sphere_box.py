@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from mbdfmu.description import Extents, In, Mirrored, NonNegative
 from mbdfmu.forces.base import geometry
@@ -14,11 +14,6 @@ from mbdfmu.vectors import combined, dot, step_along
 
 class SphereBox(Contact, name="sphere_box"):
     """Contact of a sphere (or point) at the origin of j with a box about the origin of i (T4.24 to T4.27)."""
-
-    parity: ClassVar = {
-        2: {"gap": "even", "force": "even", "friction": "odd", "slip": "odd"},
-        3: {"gap": "even", "force": "even", "friction": "even", "slip": "even"},
-    }
 
     size: Annotated[Extents, In("m"), Mirrored("even")]  # of the box
     radius: Annotated[NonNegative, In("m")]  # of the sphere

@@ -1,6 +1,6 @@
 """Two balls; in the plane two discs."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from mbdfmu.description import In, Positive
 from mbdfmu.forces.base import geometry
@@ -11,11 +11,6 @@ from mbdfmu.vectors import directed, step_along
 
 class SphereSphere(Contact, name="sphere_sphere"):
     """Contact of two spheres at the origins of i and j (T4.24 to T4.26)."""
-
-    parity: ClassVar = {
-        2: {"gap": "even", "force": "even", "friction": "odd", "slip": "odd"},
-        3: {"gap": "even", "force": "even", "friction": "even", "slip": "even"},
-    }
 
     radius_i: Annotated[Positive, In("m")]
     radius_j: Annotated[Positive, In("m")]

@@ -25,10 +25,7 @@ class WheelRoad(Contact, name="wheel_road"):
     Below the wheel's centre it is replaced by its tangent, so that bumps should be long against the wheel.
     """
 
-    parity: ClassVar = {
-        2: {"x": "even", "gap": "even", "force": "even", "friction": "odd", "slip": "odd"},
-        3: {"x": "even", "gap": "even", "force": "even", "friction": "even", "slip": "even"},
-    }
+    parity: ClassVar = {dimensions: {"x": "even"} | parity for dimensions, parity in Contact.parity.items()}
 
     radius: Annotated[Positive, In("m")]
     height: Annotated[Value, In("m")] = 0.0  # of the road
