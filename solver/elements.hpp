@@ -229,16 +229,26 @@ private:
     }
 };
 
+// ---- forces on all six coordinates of two bodies
+
+// The row of coordinate k of both ends; -1 on the ground.
+inline int at(const Element& e, int k) {
+    const int body = k < 3 ? e.i : e.j;
+    return body < 0 ? -1 : 3 * body + k % 3;
+}
+inline double coordinate(const double* x, const Element& e, int k) { return at(e, k) < 0 ? 0 : x[at(e, k)]; }
+inline void all_pairs(const Element& e, Pattern& out) {
+    for (int a = 0; a < 6; ++a)
+        for (int b = 0; b < 6; ++b)
+            if (at(e, a) >= 0 && at(e, b) >= 0) out.singles.push_back({at(e, a), at(e, b)});
+}
+
 // ---- translational spring-damper (T4.1): tension f = k (l - l0) + c l' along d; constants s_i, s_j, k, c, l0
 struct Translational {
     static constexpr const char* section = "transl";
     static constexpr int rows = 0, constants = 7;
 
-    static void pattern(const Element& e, int, Pattern& out) {
-        for (int a = 0; a < 6; ++a)
-            for (int b = 0; b < 6; ++b)
-                if (at(e, a) >= 0 && at(e, b) >= 0) out.singles.push_back({at(e, a), at(e, b)});
-    }
+    static void pattern(const Element& e, int, Pattern& out) { all_pairs(e, out); }
     template <bool Derivatives>
     static void evaluate(const Element& e, Evaluation& z) {
         const double* c = z.c + e.at;
@@ -252,14 +262,11 @@ struct Translational {
         const double f = c[4] * (l - c[6]) + c[5] * (ux * wx + uy * wy);
         double g[6];  // length by the coordinates
         for (int a = 0; a < 6; ++a) g[a] = ux * dx[a] + uy * dy[a];
-        if (e.i >= 0)
-            for (int a = 0; a < 3; ++a) z.force[3 * e.i + a] += f * g[a];
-        if (e.j >= 0)
-            for (int a = 3; a < 6; ++a) z.force[3 * e.j + a - 3] += f * g[a];
+        for (int a = 0; a < 6; ++a)
+            if (at(e, a) >= 0) z.force[at(e, a)] += f * g[a];
         if constexpr (Derivatives) {
-            const double vel[6] = {coordinate(z.v, e.i, 0), coordinate(z.v, e.i, 1), coordinate(z.v, e.i, 2),
-                                   coordinate(z.v, e.j, 0), coordinate(z.v, e.j, 1), coordinate(z.v, e.j, 2)};
-            double H[6][6], Hv[6];  // second derivative of the length
+            double vel[6], H[6][6], Hv[6];  // second derivative of the length
+            for (int a = 0; a < 6; ++a) vel[a] = coordinate(z.v, e, a);
             for (int a = 0; a < 6; ++a) {
                 for (int b = 0; b < 6; ++b) H[a][b] = (dx[a] * dx[b] + dy[a] * dy[b] - g[a] * g[b]) / l;
                 if (a == 2) H[a][a] += ux * Si.x + uy * Si.y;
@@ -274,13 +281,6 @@ struct Translational {
                             z.cq * (f * H[a][b] + g[a] * (c[4] * g[b] + c[5] * Hv[b])) + z.cv * c[5] * g[a] * g[b];
         }
     }
-
-private:
-    static int at(const Element& e, int k) {
-        const int body = k < 3 ? e.i : e.j;
-        return body < 0 ? -1 : 3 * body + k % 3;
-    }
-    static double coordinate(const double* v, int body, int k) { return body < 0 ? 0 : v[3 * body + k]; }
 };
 
 // ---- rotational spring-damper (T4.2): torque k (phi_j - phi_i - a0) + c (w_j - w_i); constants k, c, a0
@@ -296,9 +296,7 @@ struct Rotational {
     template <bool Derivatives>
     static void evaluate(const Element& e, Evaluation& z) {
         const double* c = z.c + e.at;
-        const auto difference = [&](const double* x) {
-            return (e.j < 0 ? 0 : x[3 * e.j + 2]) - (e.i < 0 ? 0 : x[3 * e.i + 2]);
-        };
+        const auto difference = [&](const double* x) { return coordinate(x, e, 5) - coordinate(x, e, 2); };
         const double torque = c[0] * (difference(z.q) - c[2]) + c[1] * difference(z.v);
         if (e.i >= 0) z.force[3 * e.i + 2] -= torque;
         if (e.j >= 0) z.force[3 * e.j + 2] += torque;
@@ -317,23 +315,19 @@ struct PlanarBushing {
     static constexpr const char* section = "bushing";
     static constexpr int rows = 0, constants = 15;
 
-    static void pattern(const Element& e, int, Pattern& out) {
-        for (int a = 0; a < 6; ++a)
-            for (int b = 0; b < 6; ++b)
-                if (at(e, a) >= 0 && at(e, b) >= 0) out.singles.push_back({at(e, a), at(e, b)});
-    }
+    static void pattern(const Element& e, int, Pattern& out) { all_pairs(e, out); }
     template <bool Derivatives>
     static void evaluate(const Element& e, Evaluation& z) {
         const double *c = z.c + e.at, *K = c + 6, *C = c + 9, *zero = c + 12;
         const Arm Si = arm(z.cs, e.i, c), Sj = arm(z.cs, e.j, c + 2), u = arm(z.cs, e.i, c + 4), n{-u.y, u.x};
         const Arm ri = point(z.q, e.i, Si), rj = point(z.q, e.j, Sj), d{rj.x - ri.x, rj.y - ri.y};
-        const double m[3] = {dot(u, d), dot(n, d), coordinate(z.q, e.j, 2) - coordinate(z.q, e.i, 2)};
+        const double m[3] = {dot(u, d), dot(n, d), coordinate(z.q, e, 5) - coordinate(z.q, e, 2)};
         // by the six coordinates; u' = n and n' = -u turn with body i
         const double g[3][6] = {{-u.x, -u.y, m[1] + dot(u, {Si.y, -Si.x}), u.x, u.y, dot(u, {-Sj.y, Sj.x})},
                                 {-n.x, -n.y, -m[0] + dot(n, {Si.y, -Si.x}), n.x, n.y, dot(n, {-Sj.y, Sj.x})},
                                 {0, 0, -1, 0, 0, 1}};
         double v[6], f[3], F[6];
-        for (int a = 0; a < 6; ++a) v[a] = coordinate(z.v, a < 3 ? e.i : e.j, a % 3);
+        for (int a = 0; a < 6; ++a) v[a] = coordinate(z.v, e, a);
         for (int k = 0; k < 3; ++k) {
             double rate = 0;
             for (int a = 0; a < 6; ++a) rate += g[k][a] * v[a];
@@ -376,11 +370,6 @@ private:
         H[5][5] -= dot(w, Sj);
     }
     static double dot(Arm a, Arm b) { return a.x * b.x + a.y * b.y; }
-    static int at(const Element& e, int k) {
-        const int body = k < 3 ? e.i : e.j;
-        return body < 0 ? -1 : 3 * body + k % 3;
-    }
-    static double coordinate(const double* x, int body, int k) { return body < 0 ? 0 : x[3 * body + k]; }
 };
 
 }  // namespace mbd
