@@ -25,7 +25,7 @@ class WheelRoad(Contact, name="wheel_road"):
     Below the wheel's centre it is replaced by its tangent, so that bumps should be long against the wheel.
     """
 
-    parity: ClassVar = {dimensions: {"x": "even"} | parity for dimensions, parity in Contact.parity.items()}
+    parity: ClassVar = {d: {"x": "even", **signs} for d, signs in Contact.parity.items()}
 
     radius: Annotated[Positive, In("m")]
     height: Annotated[Value, In("m")] = 0.0  # of the road
