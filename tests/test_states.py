@@ -20,6 +20,8 @@ from mbdfmu.analyses import CompiledModel, Settings
 from mbdfmu.analyses.native import _solver
 from mbdfmu.description import Description
 from mbdfmu.errors import ModelError
+from mbdfmu.forces import Single
+from mbdfmu.joints import Fixed, Prismatic
 from mbdfmu.lowering import Lowered, lower
 
 Vector = NDArray[np.float64]
@@ -553,3 +555,22 @@ def test_an_equation_without_solution_says_so() -> None:
 def test_values_that_are_not_finite_name_what_they_belong_to() -> None:
     with pytest.raises((mbd.StepFailed, ModelError), match=r"state 'X'|variable|expression|not finite"):
         model(swinging(states={"X": {"rate": "1/(time - 0.05)*1e300^2"}})).simulate(0.1)
+
+
+def test_accelerations_may_feed_a_state_at_small_steps() -> None:
+    """Two blocks welded together; the rounding of q reaches the state with 1/h, which is no divergence."""
+    model = mbd.Model("fed_back")
+    model.add("one", mbd.Body(mass=1, inertia=1))
+    model.add("two", mbd.Body(mass=1, inertia=1, position=(1, 0)))
+    model.add("rail", Prismatic(i={"body": "ground"}, j={"body": "one"}))
+    model.add("weld", Fixed(i={"body": "one", "at": (1, 0)}, j={"body": "two"}))
+    model.add("F", mbd.State(rate="(10*sin(5*time) - F - 0.3*one.ax)/0.05"))
+    model.add("push", Single(i={"body": "ground"}, j={"body": "one"}, axis=(1, 0), force="F"))
+    result = model.simulate(1.0, 0.1, step=1e-4)
+    lag = 0.05 / (1 + 0.3 / 2)  # F/2 is the acceleration
+
+    def exact(t: float) -> float:
+        gain, w = 10 / (1 + 0.3 / 2), 5.0
+        return gain * (np.sin(w * t) - w * lag * (np.cos(w * t) - np.exp(-t / lag))) / (1 + (w * lag) ** 2)
+
+    np.testing.assert_allclose(result["F"], [exact(t) for t in result.time], atol=1e-6)

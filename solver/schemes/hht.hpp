@@ -293,9 +293,9 @@ private:
     }
 
     // Of one group of unknowns, as fractions of the tolerated local error: what the last correction changed, and what
-    // the step as it stands would be estimated at.
+    // the step as it stands would be estimated at; and the part of the coordinates in the last correction.
     struct Sizes {
-        double correction, step;
+        double correction, step, places;
     };
     // The coordinates, with the states where these follow the same recursion; the states by eq. 9a.
     static constexpr int most_groups = 2;
@@ -314,11 +314,12 @@ private:
             total += x * x;
         }
         total = std::max(0.0, total + turning_error(h, per_weight));
-        sizes[0] = {scale(h, s_.nv) * std::sqrt(sum), scale(h, s_.nv) * std::sqrt(total)};
+        const double places = scale(h, s_.nv) * std::sqrt(sum);
+        sizes[0] = {places, scale(h, s_.nv) * std::sqrt(total), places};
         if (s_.nx == 0) return;
         const double moved = norm_of_states(r_.data() + s_.nv + s_.nc, per_weight);
         if (by_paper())
-            sizes[1] = {(o_.rho - 0.5) * h * moved, paper_error(i.state, h)};  // eq. 46
+            sizes[1] = {(o_.rho - 0.5) * h * moved, paper_error(i.state, h), places};  // eq. 46
         else
             sizes[0].correction = std::max(sizes[0].correction, per_rate(h) * moved);
     }
@@ -373,6 +374,13 @@ private:
         return worst.scaled <= 64 * std::numeric_limits<double>::epsilon() * rounded;
     }
 
+    // Whether a correction is what rounding leaves. That of q reaches a with 1/(beta h^2), and states that follow
+    // accelerations or reactions with 1/h: they may be a fraction c of the tolerance where q changes no more.
+    bool noise(const Sizes& now) const {
+        const double small = 16000 * rounding();
+        return now.places <= small && now.correction <= std::max(small, o_.stop_ratio);
+    }
+
     // How one group of unknowns converges within a step.
     struct Convergence {
         double size = 0;  // of the last correction
@@ -390,7 +398,7 @@ private:
         }
         const double rate = size / before;                                                       // eq. 43
         group.reached = size <= rounding() || (rate < 1 && rate / (1 - rate) * size <= enough);  // eq. 45
-        if (fresh > 0 && rate > 0.5 && size <= 16000 * rounding()) group.reached = true;         // noise: no better
+        if (fresh > 0 && rate > 0.5 && noise(now)) group.reached = true;                         // no better
         if (group.reached) return Verdict::reached;
         if (rate >= 1 && fresh > 2) return Verdict::diverges;
         return rate > 0.5 && fresh == 0 ? Verdict::wants_matrix : Verdict::goes_on;

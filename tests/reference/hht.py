@@ -100,6 +100,7 @@ class Sizes(NamedTuple):
 
     correction: float
     step: float
+    places: float  # the part of the coordinates in the correction
 
 
 @dataclass
@@ -374,14 +375,15 @@ class Hht:
 
     def sizes(self, delta: Unknowns, z: Unknowns, h: float) -> list[Sizes]:
         """Of the groups of unknowns whose convergence is tested: a and, if they are not measured with it, X."""
-        q = Sizes(self.norm_q(delta.a) * h**2 / math.sqrt(self.psi_q), math.sqrt(self.theta_q(z.a, h)))  # eq. 45
+        places = self.norm_q(delta.a) * h**2 / math.sqrt(self.psi_q)  # eq. 45
+        q = Sizes(places, math.sqrt(self.theta_q(z.a, h)), places)
         if len(z.Xdot) == 0:
             return [q]
         if self.by_paper:
-            d = Sizes(self.norm_X(delta.Xdot) * h / math.sqrt(self.psi_d), math.sqrt(self.theta_d(z.Xdot, h)))  # eq. 46
-            return [q, d]
+            moved = self.norm_X(delta.Xdot) * h / math.sqrt(self.psi_d)  # eq. 46
+            return [q, Sizes(moved, math.sqrt(self.theta_d(z.Xdot, h)), places)]
         moved = self.dX * h * self.norm_X(delta.Xdot) / (math.sqrt(len(z.Xdot)) * self.tolerance)
-        return [Sizes(max(q.correction, moved), q.step)]
+        return [Sizes(max(places, moved), q.step, places)]
 
     def judge(self, at: Iteration, sizes: list[Sizes]) -> None:
         """Whether to stop (eqs. 45 and 46, "simultaneously satisfied"), to renew the matrix or to give up."""
@@ -407,7 +409,9 @@ class Hht:
         left = xi / (1 - xi) * size if xi < 1 else math.inf
         tests = [(size, rounding), (left, allowed)]  # eqs. 45 and 46
         if at.renewed_at > 0 and not self.decisions.at_most(xi, 0.5):
-            tests.append((size, 16000 * rounding))  # choice: noise, which no iteration makes smaller
+            small = 16000 * rounding  # choice: noise, which no iteration makes smaller
+            of_states = self.decisions.at_most(sizes.places, small) and size > sizes.places
+            tests.append((size, max(small, self.options.stop_ratio) if of_states else small))
         group.converged = self.decisions.either(*tests)
         if not group.converged:
             self.judge_slow(at, xi)
