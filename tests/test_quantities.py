@@ -201,10 +201,7 @@ FINE: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("what", FINE)
 def test_what_is_not_certain_is_no_finding(what: str) -> None:
     sections = FINE[what]
-    try:
-        model(swinging(**sections)).compile()
-    except ModelError as error:
-        assert "needs" not in str(error) and " is in " not in str(error), str(error)
+    model(swinging(**sections)).compile()
 
 
 def test_units_count_inside_sub_models() -> None:
