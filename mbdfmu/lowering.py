@@ -96,6 +96,7 @@ def _only(node: Node, spaces: frozenset[str]) -> bool:
 
 
 _P = frozenset({"p"})
+_NO_LIMIT = 1e300
 
 
 def _affine(root: Node, spaces: frozenset[str]) -> bool:
@@ -158,7 +159,8 @@ class _Lowering:
         self._constraints()
         self._forces()
         self._user_coordinates()
-        sections = self._programs()
+        bounds = self._bounds()
+        sections = self._programs() | bounds
         planar = 0 if self.spatial else len(m.bodies)
         counts = [self.nv, len(self.rows), len(self.x), len(self.y), len(self.u), len(self.p)]
         counts += [len(self.constants.nodes), planar, len(self.spatial), *at]
@@ -255,6 +257,15 @@ class _Lowering:
         at = self.constants.block(kernel.constants, f"a value of force '{force.name}'")
         self.tables[kernel.table] += [i, j, 0, at]
         return True
+
+    def _bounds(self) -> dict[str, bytes]:
+        """Constants with a least and a largest value: places, whether the least itself is not allowed, limits."""
+        places = [self.constants.block([b.node], b.label) for b in self.m.bounds]
+        bounds = [b.bound for b in self.m.bounds]
+        return {
+            "bounds": _ints(n for at, b in zip(places, bounds, strict=True) for n in (at, b.positive)),
+            "limits": _doubles(x for b in bounds for x in (b.least, min(b.most, _NO_LIMIT))),
+        }
 
     def _accelerating(self) -> bool:
         """Whether forces, states or variables see accelerations."""

@@ -112,6 +112,7 @@ void Instance::update() {
             throw ModelError(system.constant_names[k] +
                              " is not a finite number for these parameters; check divisions and roots");
     system.check_masses(constants.data());
+    system.check_bounds(constants.data());
     system.check_orientations(constants.data());
     if (!(length() > 0)) throw ModelError("the model's length scale must be positive, found " + number(length()));
 }

@@ -68,6 +68,13 @@ void System::read_counts(const Blob& blob) {
     parameter_defaults = blob.doubles("params");
     if (parameter_defaults.size() != static_cast<std::size_t>(np))
         damaged("the table of parameters has the wrong size");
+    const auto bounded = blob.ints("bounds");
+    const auto limits = blob.doubles("limits");
+    if (bounded.size() % 2 || limits.size() != bounded.size()) damaged("the table of bounds has the wrong size");
+    for (std::size_t k = 0; k < bounded.size(); k += 2) {
+        if (bounded[k] < 0 || bounded[k] >= n_constants) damaged("a bound refers to what is not there");
+        bounds.push_back({bounded[k], bounded[k + 1] != 0, limits[k], limits[k + 1]});
+    }
     nominal = blob.doubles("nominal");
     if (nominal.size() != static_cast<std::size_t>(nx)) damaged("the table of nominal values has the wrong size");
     for (double x : nominal)
@@ -298,6 +305,18 @@ void System::constants(const double* parameters, double* c, std::vector<double>&
     point.at[PARAMETER] = parameters;
     parameters_.run(point, registers.data());
     for (int k = 0; k < n_constants; ++k) c[k] = parameters_.output(registers.data(), k);
+}
+
+void System::check_bounds(const double* c) const {
+    for (const auto& b : bounds) {
+        const double x = c[b.constant];
+        if (x <= b.most && (b.positive ? x > b.least : x >= b.least)) continue;
+        const std::string allowed = b.most < 1e300 ? "lie between " + number(b.least) + " and " + number(b.most)
+                                    : b.positive   ? "be positive"
+                                                   : "be zero or positive";
+        throw ModelError(constant_names[b.constant] + " must " + allowed + ", found " + number(x, 6) +
+                         " for these parameters");
+    }
 }
 
 void System::check_masses(const double* c) const {

@@ -63,6 +63,7 @@ public:
     int n() const { return nv + nc + nx + ny; }
     int nq() const { return nv + 4 * spatial_; }
     void check_orientations(const double* c) const;
+    void check_bounds(const double* c) const;
     void check_masses(const double* c) const;  // throws ModelError where a body's mass or inertia is impossible
 
     // ---- what an Instance fills in
@@ -133,6 +134,12 @@ public:
     std::vector<double> nominal;  // of X: the size from which on errors count in proportion
     std::vector<char> rotational;
     std::vector<std::string> labels;
+    struct Bound {
+        int constant;
+        bool positive;  // the least itself is not allowed
+        double least, most;
+    };
+    std::vector<Bound> bounds;
     std::vector<std::string> constant_names;  // what an error calls them
     std::vector<std::string> side_labels;
 

@@ -428,3 +428,23 @@ def test_a_mirrored_element_acts_as_the_mirror_image(case: Case, mirror: str) ->
         close(found, sign * wanted, 1e-9)
     for key, image, plain in mirrored_signals(case, mirror, m):
         assert image == pytest.approx(plain, rel=1e-9, abs=1e-12), key
+
+
+@pytest.mark.parametrize(
+    ("force", "message"),
+    [
+        ({"type": "sphere_plane", "radius": "p", "stiffness": 1e4}, "radius of force 'f' must be positive, found 0"),
+        ({"type": "translational", "stiffness": "p - 1"}, "stiffness of force 'f' must be zero or positive, found -1"),
+    ],
+)
+def test_bounds_hold_for_expressions_of_parameters(force: dict[str, Any], message: str) -> None:
+    ends = {"i": {"body": "ground"}, "j": {"body": "b"}}
+    model = mbd.Model.from_description(
+        Description(
+            format_version=1, name="m", parameters={"p": {"value": 0}},
+            bodies={"b": {"mass": 1, "inertia": 1, "position": [0, 1]}}, forces={"f": {**force, **ends}},
+        )
+    )  # fmt: skip
+    with pytest.raises(mbd.ModelError, match=message):
+        model.start()
+    model.start(parameters={"p": 2.0})

@@ -42,6 +42,7 @@ from mbdfmu.description.schema import schema
 from mbdfmu.description.values import (
     Axis,
     BodyName,
+    Bound,
     Code,
     Coefficients,
     Direction,
@@ -83,6 +84,7 @@ __all__ = [
     "Block",
     "Body",
     "BodyName",
+    "Bound",
     "Box",
     "Callback",
     "Code",

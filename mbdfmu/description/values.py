@@ -350,8 +350,18 @@ def _color(value: object) -> str:
     return value.lower()
 
 
+@dataclass(frozen=True)
+class Bound:
+    """Marks a field with a bound, for expressions, which are known only when parameters are."""
+
+    allowed: str
+    least: float
+    most: float = math.inf
+    positive: bool = False  # the least itself is not allowed
+
+
 def _bounded(allowed: str, holds: Callable[[float], bool]) -> AfterValidator:
-    """A bound on literal numbers; an expression is known only when parameters are, and is checked then."""
+    """A bound on literal numbers."""
 
     def check(value: float | str) -> float | str:
         if isinstance(value, float) and not holds(value):
@@ -384,12 +394,17 @@ _NOT_NEGATIVE = {"type": "number", "minimum": 0}
 _above_zero = _bounded("positive", lambda value: value > 0)
 _not_below_zero = _bounded("zero or positive", lambda value: value >= 0)
 _POSITIVE_OR_TEXT = {"anyOf": [_POSITIVE, {"type": "string"}]}
-Positive = Annotated[Value, _above_zero, WithJsonSchema(_POSITIVE_OR_TEXT)]
-NonNegative = Annotated[Value, _not_below_zero, WithJsonSchema({"anyOf": [_NOT_NEGATIVE, {"type": "string"}]})]
+Positive = Annotated[Value, _above_zero, Bound("positive", 0, positive=True), WithJsonSchema(_POSITIVE_OR_TEXT)]
+NonNegative = Annotated[
+    Value, _not_below_zero, Bound("zero or positive", 0), WithJsonSchema({"anyOf": [_NOT_NEGATIVE, {"type": "string"}]})
+]
 PositiveNumber = Annotated[Number, _above_zero, WithJsonSchema(_POSITIVE)]
 _UNIT_INTERVAL = {"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"type": "string"}]}
 Fraction = Annotated[
-    Value, _bounded("between 0 and 1", lambda value: 0 <= value <= 1), WithJsonSchema(_UNIT_INTERVAL)
+    Value,
+    _bounded("between 0 and 1", lambda value: 0 <= value <= 1),
+    Bound("between 0 and 1", 0, 1),
+    WithJsonSchema(_UNIT_INTERVAL),
 ]
 _PLACE = _list("a list [x, y], or [x, y, z] in a spatial model", 2, 3)
 _TENSOR = _list("[Jxx, Jyy, Jzz] or [Jxx, Jyy, Jzz, Jxy, Jxz, Jyz]", 3, 6)

@@ -12,6 +12,7 @@ from mbdfmu.expressions import Node, less, maximum, select, sqrt
 from mbdfmu.expressions.graph import without_collection
 from mbdfmu.resolution import ANY, PARAMETERS
 from mbdfmu.signals import table
+from mbdfmu.signals.bounds import bounded
 from mbdfmu.signals.diagram import Diagram
 from mbdfmu.signals.draft import Draft
 from mbdfmu.signals.elements import Elements
@@ -102,6 +103,7 @@ class _Builder:
             coordinates=draft.coordinates, bodies=bodies, gravity=gravity, position_starts=positions,
             orientation_starts=orientations, velocity_starts=velocities, constraints=draft.constraints,
             forces=draft.forces, states=draft.states(), unknowns=draft.unknowns, functions=draft.functions,
+            bounds=bounded(draft),
             written=draft.names.written, windings=draft.windings, sides=draft.sides, initials=draft.initials,
             crossings=draft.crossings, events=draft.events, impacts=draft.impacts,
             generalized_forces={n: f for n, f in loads.items() if f is not self.graph.zero}, mass_matrix=matrix,

@@ -6,7 +6,7 @@ import fnmatch
 from dataclasses import dataclass, field
 
 from mbdfmu.coordinates import Coordinates
-from mbdfmu.description import Code, Description
+from mbdfmu.description import Bound, Code, Description
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.expressions import Graph, Node
 from mbdfmu.frames import Level, Load, Placed, Primitive, Side
@@ -111,6 +111,15 @@ class Function:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Bounded:
+    """A field that only parameters decide."""
+
+    label: str  # `radius of force 'contact'`
+    node: Node
+    bound: Bound
+
+
+@dataclass(frozen=True, kw_only=True)
 class Winding:
     """An angle that counts turns: the symbol ("turn", name) holds its last value, and `start` at the start."""
 
@@ -178,6 +187,7 @@ class SymbolicModel:
     states: list[State]
     unknowns: list[Algebraic]
     functions: list[Function]
+    bounds: list[Bounded]
     written: list[Written]
     windings: list[Winding]
     sides: list[Side]

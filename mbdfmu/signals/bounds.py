@@ -1,0 +1,40 @@
+"""What fields may not be below or above, where they are expressions of parameters; must not know any formula."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import get_args
+
+from mbdfmu.description import Bound, Element
+from mbdfmu.resolution import ANY
+from mbdfmu.signals.draft import Draft
+from mbdfmu.signals.table import Bounded
+
+
+def bounded(draft: Draft) -> list[Bounded]:
+    """All fields with a bound that are expressions of parameters; numbers have been looked at when they were read."""
+    return list(_found(draft))
+
+
+def _found(draft: Draft) -> Iterator[Bounded]:
+    for section, name, element in draft.d.elements():
+        for field, bound in _bounds(type(element)):
+            value = getattr(element, field)
+            if isinstance(value, str):
+                node = draft.names.value(f"{section}.{name}.{field}", value, ANY)
+                if node.support and all(symbol.value[0] == "p" for symbol in node.support):
+                    yield Bounded(label=f"{field} of {_one(section)} '{name}'", node=node, bound=bound)
+
+
+def _one(section: str) -> str:
+    return "body" if section == "bodies" else section.removesuffix("s")
+
+
+@cache
+def _bounds(kind: type[Element]) -> list[tuple[str, Bound]]:
+    found = []
+    for name, info in kind.model_fields.items():
+        inside = [mark for part in get_args(info.annotation) for mark in getattr(part, "__metadata__", ())]
+        found += [(name, mark) for mark in (*info.metadata, *inside) if isinstance(mark, Bound)]
+    return found
