@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from reference.force_examples import EXAMPLES, Example
 from reference.spatial_joints import matrix, quaternion, turning
 
-import mbdfmu.forces  # noqa: F401  fills the family
+import mbdfmu as mbd
+import mbdfmu.forces
 from mbdfmu.analyses import CompiledModel
 from mbdfmu.description import Description, Force, MarkerRef
 from mbdfmu.description.placement import Placement
