@@ -836,3 +836,9 @@ def test_random_formulas_have_the_value_of_python(term):
     text, expected = term
     # values grow by squaring: relative to the largest intermediate value rounding stays below 1e-12
     assert formula(text, x=0.7, y=-1.3) == pytest.approx(expected, rel=1e-10, abs=1e-10, nan_ok=True)
+
+
+def test_zero_over_zero_is_no_number() -> None:
+    graph = ex.Graph()
+    node = ex.build(ex.parse("0/0*t"), graph, lambda name: graph.symbol("t", name))
+    assert math.isnan(ex.evaluate([node], {graph.symbol("t", "t"): 1.0})[0])

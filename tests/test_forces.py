@@ -412,12 +412,12 @@ def mirrored_signals(case: Case, mirror: str, m: CompiledModel) -> Iterator[tupl
 @each_case
 @pytest.mark.parametrize("mirror", ["x", "y"])
 def test_a_mirrored_element_acts_as_the_mirror_image(case: Case, mirror: str) -> None:
-    """Or is refused by name."""
-    try:
-        m = CompiledModel(lower(twins(case, mirror)))
-    except ModelError as error:
-        assert "has no mirror image" in str(error)
+    """Or is refused by name: a table may be of any shape, and its mirror image is another one."""
+    if (case.kind, case.dimensions) == ("rotational", 2) and "spring_table" in element(case, BODIES):
+        with pytest.raises(ModelError, match="has no mirror image"):
+            lower(twins(case, mirror))
         return
+    m = CompiledModel(lower(twins(case, mirror)))
     a = m.start(assemble=True)[2]
     names = [c.name for c in m.lowered.model.coordinates]
     signs = dict.fromkeys("xyz", 1.0) | {mirror: -1.0}
@@ -427,7 +427,9 @@ def test_a_mirrored_element_acts_as_the_mirror_image(case: Case, mirror: str) ->
         sign = (signs | turning_signs)[name.rpartition(".")[2]]
         found, wanted = (a[names.index(f"{part}.{name}")] for part in ("image", "plain"))
         close(found, sign * wanted, 1e-9)
-    for key, image, plain in mirrored_signals(case, mirror, m):
+    signals = list(mirrored_signals(case, mirror, m))
+    assert {key for key, _, _ in signals} >= {"energy", "power"}
+    for key, image, plain in signals:
         assert image == pytest.approx(plain, rel=1e-9, abs=1e-12), key
 
 

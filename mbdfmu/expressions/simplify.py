@@ -72,7 +72,7 @@ def _scale(factor: Node, b: Node) -> Node | None:
 
 def _divide(a: Node, b: Node) -> Node | None:
     if a.op == op.CONST and a.value == 0:
-        return a
+        return None if b.op == op.CONST and b.value == 0 else a  # 0/0 stays, and is not a number at run time
     if b.op == op.CONST and abs(b.value) == 1:
         return a if b.value == 1 else -a
     if a.op == op.NEG:
