@@ -146,6 +146,9 @@ std::vector<std::int32_t> places(const Pattern& pattern, bool rows) {
 NB_MODULE(_solver, m) {
     constexpr auto owned = nb::rv_policy::automatic;  // arrays own their numbers
     m.doc() = "native core of mbdfmu";
+#ifdef NDEBUG  // what a script still holds when it ends is no fault of the core, and a host's output is not ours
+    nb::set_leak_warnings(false);
+#endif
     nb::exception<ModelError>(m, "NativeModelError", PyExc_ValueError);
     Simulation::step_failed = nb::exception<StepFailed>(m, "NativeStepFailed", PyExc_RuntimeError).ptr();
 

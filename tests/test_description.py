@@ -661,7 +661,8 @@ def test_a_chain_of_a_thousand_bodies_is_read():
 # Families and schema --------------------------------------------------------------------------------------------------
 
 
-def test_a_user_module_adds_a_joint_after_import():
+def test_a_user_module_adds_a_joint_after_import(monkeypatch):
+    monkeypatch.setattr(Joint, "_table", dict(Joint._table))  # what it adds is gone afterwards
     source = (
         "from mbdfmu.description import Joint, Value\n"
         "class Belt(Joint, name='users_belt'):\n"
@@ -880,3 +881,11 @@ def test_what_is_no_unit_is_refused_with_the_reason(text, reason):
     with pytest.raises(ModelError, match=reason) as caught:
         unit(text)
     assert len(str(caught.value)) < 300
+
+
+def test_a_bare_value_is_a_parameter() -> None:
+    bodies = {"b": {"mass": "m", "inertia": 1, "free": True}}
+    data = {"format_version": 1, "name": "x", "parameters": {"m": 2}, "bodies": bodies}
+    read = Description.from_json(json.dumps(data))
+    assert read.parameters["m"] == Parameter(value=2.0)
+    assert read.to_data()["parameters"] == {"m": 2.0}

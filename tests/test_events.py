@@ -14,6 +14,7 @@ from scipy.integrate import solve_ivp
 
 import mbdfmu as mbd
 from mbdfmu.analyses import CompiledModel, Settings, Simulation
+from mbdfmu.description import Description
 from mbdfmu.errors import ModelError, StepFailed
 from mbdfmu.joints import JointElement, Relation
 from mbdfmu.lowering import lower
@@ -815,3 +816,12 @@ def test_a_motion_with_corners_keeps_its_order() -> None:
     w = math.sqrt(3 / 0.3)
     assert sim["a.omega"] == pytest.approx(4, abs=1e-9)
     assert sim["b.omega"] == pytest.approx(4 * (1 - math.cos(w)), abs=1e-5)
+
+
+def test_an_impact_that_begins_inside_is_noted() -> None:
+    data = {"gap": "ball.y", "restitution": 0.5}
+    for y, noted in ((-0.1, True), (0.0, False), (0.2, False)):
+        body = {"mass": 1, "inertia": 1, "position": [0, y], "free": True}
+        ball = Description(format_version=1, name="m", bodies={"ball": body}, impacts={"base": data})
+        notes = mbd.Model.from_description(ball).start().notes
+        assert notes == (["impact 'base' begins 0.1 m inside: its gap is negative at the start"] if noted else [])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real
 from typing import Any
 
@@ -67,6 +67,14 @@ class Simulation:
                 self._native.set_in_motion(self._velocities)
         self._given = {name: value for name, value in starts.items() if (self._kept(name) or "")[:1] == ("v",)}
         self._rest_notes = rest.notes if rest else ()
+        self._overlaps = list(self._begun_inside())
+
+    def _begun_inside(self) -> Iterator[str]:
+        """Impacts that have no gap to close at the start."""
+        for name, impact in self._model.description.impacts.items():
+            gap = self[f"{name}.gap"]
+            if impact.where is None and gap < -1e-6 * self._native.length:
+                yield f"impact '{name}' begins {-gap:.3g} {impact.unit} inside: its gap is negative at the start"
 
     @property
     def time(self) -> float:
@@ -99,7 +107,7 @@ class Simulation:
         given_up = [
             f"{label} was a guess and is given up: the joints do not admit it" for label in self._native.given_up
         ]
-        return [*self._rest_notes, *given_up, *shared_reactions(self.redundancies, self._model)]
+        return [*self._rest_notes, *self._overlaps, *given_up, *shared_reactions(self.redundancies, self._model)]
 
     def __getitem__(self, name: str) -> float:
         if name not in self._index:

@@ -91,14 +91,20 @@ def _inside_a_folder(path: Path) -> Path:
     return path
 
 
-def assignments(option: str, texts: Iterable[str], read: Callable[[str, str], T]) -> dict[str, T]:
-    """`NAME=VALUE` texts of one option as a mapping, `read(name, value)` each; all findings at once."""
+def assignments(
+    option: str, texts: Iterable[str], read: Callable[[str, str], T], words: Iterable[str] = ()
+) -> dict[str, T]:
+    """`NAME=VALUE` texts of one option as a mapping, `read(name, value)` each; all findings at once.
+
+    `words` are what else the option takes.
+    """
     values: dict[str, T] = {}
     problems: list[str] = []
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not (name and equals and value):
-            problems.append(f"{option} {text}: must look like NAME=VALUE, as in {option} k=3e4")
+            hint = did_you_mean(text, words)
+            problems.append(f"{option} {text}: must look like NAME=VALUE, as in {option} k=3e4{hint}")
         elif name in values:
             problems.append(f"{option} {text}: '{name}' is given twice; keep one")
         else:

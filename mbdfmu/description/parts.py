@@ -141,10 +141,9 @@ class Short(Part):
         return {"anyOf": [{"type": "number"}, {"type": "string"}, handler(core)]}
 
 
-class Parameter(Part):
+class Parameter(Short):
     """A number that may be changed without building the model anew."""
 
-    value: Value
     unit: UnitText = ""
     min: Number | None = None
     max: Number | None = None

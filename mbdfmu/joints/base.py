@@ -10,7 +10,7 @@ from mbdfmu.errors import ModelError
 from mbdfmu.frames import Recipe, Resolve
 from mbdfmu.planar import Frame
 from mbdfmu.spatial import SpatialFrame
-from mbdfmu.vectors import across, unit
+from mbdfmu.vectors import across, cross, unit
 
 # Default directions; in a planar model the last component counts for nothing.
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -31,11 +31,10 @@ def cross_of(
     axis_i: tuple[float | str, ...], axis_j: tuple[float | str, ...], resolve: Resolve
 ) -> tuple[Vector, Vector]:
     """The axes of a cross as unit vectors, the second made perpendicular to the first."""
-    a = unit(resolve(axis_i))
-    b = across(a, unit(resolve(axis_j)))
-    if all(c is c.graph.zero for c in b):  # parallel whatever the parameters in them are
+    a, given = unit(resolve(axis_i)), unit(resolve(axis_j))
+    if all(c is c.graph.zero for c in cross(a, given)):  # parallel whatever the parameters in them are
         _refuse(axis_i, axis_j)
-    return a, b
+    return a, across(a, given)
 
 
 class Freedoms(NamedTuple):

@@ -200,7 +200,7 @@ def _assigned(request: Request, words: Container[str] = ()) -> tuple[dict[str, d
 
     def collected(option: str, texts: tuple[str, ...], read: Callable[[str, str], Any]) -> dict[str, Any]:
         try:
-            return assignments(option, texts, read)
+            return assignments(option, texts, read, [REST] if option == "--start" else ())
         except ModelError as error:
             problems.extend(error.problems)
             return {}
