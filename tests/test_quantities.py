@@ -101,7 +101,7 @@ LENGTH = {"value": 0.3, "unit": "m"}
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a parameter": (
         {"parameters": {"l": LENGTH, "area": {"value": "l^3", "unit": "m2"}}},
-        "parameters.area.value: 'l^3' is in m3, not in m2; correct it or what it names, or write 1*(..)",
+        "parameters.area: 'l^3' is in m3, not in m2; correct it or what it names, or write 1*(..)",
     ),
     "a variable": (
         {"parameters": {"k": {"value": 3, "unit": "N/m"}}, "forces": {"s": SPRING},
