@@ -291,6 +291,10 @@ void Instance::refuse_singular() {
             throw StepFailed("a value in the equation of " + label(k) + " is not finite" + at + "; " +
                              odd_expression("look for a spring or rod whose ends coincide, a division by zero or a "
                                             "root of a negative number"));
+    for (std::size_t e = 0; e < work.singles.size(); ++e)
+        if (!std::isfinite(work.singles[e]))
+            throw StepFailed("a derivative in the equation of " + label(system.pattern.singles[e].row) +
+                             " is not finite" + at + "; " + odd_expression("look for roots and powers of zero"));
     std::vector<char> heavy(system.nv, 0);
     for (std::size_t e = 0; e < work.singles.size(); ++e)
         if (const auto& p = system.pattern.singles[e]; p.row < system.nv && p.col < system.nv && work.singles[e] != 0)

@@ -470,7 +470,8 @@ void System::evaluate(const Point& given, const Coefficients& z, Workspace& w, d
         kind_factors(z, factor);
         for (std::size_t k = 0; k < entries_.size(); ++k) {
             const Entry& entry = entries_[k];
-            e.single[k] = factor[entry.level][entry.kind] * tape.output(w.registers.data(), rows + static_cast<int>(k));
+            const double counts = factor[entry.level][entry.kind];  // what counts for nothing may be infinite
+            e.single[k] = counts == 0 ? 0 : counts * tape.output(w.registers.data(), rows + static_cast<int>(k));
         }
         for (const auto& [entry, body] : tangent_entries_) {
             const Vec d = to_body(&w.inverse_tangents[9 * body], load(e.single + entry));
@@ -567,6 +568,9 @@ std::string System::not_finite(const Point& given, Workspace& w) const {
     for (int k = 0; k < written_.outputs(); ++k)
         if (!std::isfinite(written_.output(w.registers.data(), k)))
             return written_labels_[k] + " is not finite: " + written_.culprit(w.registers.data(), k);
+    for (int k = 0; k < written_.outputs(); ++k)
+        if (const std::string found = written_.steep(w.registers.data(), k); !found.empty())
+            return written_labels_[k] + " has no finite slope: " + found;
     return "";
 }
 

@@ -221,4 +221,24 @@ std::string Tape::culprit(const double* r, int output) const {
     }
 }
 
+std::string Tape::steep(const double* r, int output) const {
+    std::vector<std::int32_t> waiting{outputs_[output]};
+    std::vector<char> seen(code_.size());
+    while (!waiting.empty()) {
+        const std::int32_t k = waiting.back();
+        waiting.pop_back();
+        if (seen[k]) continue;
+        seen[k] = 1;
+        const Instruction& i = code_[k];
+        const std::int32_t operands[] = {i.a, i.b, i.c};
+        const bool root = i.op == SQRT && r[i.a] == 0;
+        const bool power = i.op == POW && r[i.a] == 0 && r[i.b] < 1;
+        const bool arc = (i.op == ASIN || i.op == ACOS) && std::fabs(r[i.a]) == 1;
+        if (power) return number(r[i.a], 6) + " ^ " + number(r[i.b], 6);
+        if (root || arc) return std::string(written[i.op]) + "(" + number(r[i.a], 6) + ")";
+        waiting.insert(waiting.end(), operands, operands + arity[i.op]);
+    }
+    return "";
+}
+
 }  // namespace mbd

@@ -56,6 +56,8 @@ public:
     double output(const double* registers, int k) const { return registers[outputs_[k]]; }
     // The operation, with its operands, that made an output of the last run not finite.
     std::string culprit(const double* registers, int output) const;
+    // An operation below an output that had no finite slope in the last run, with its operand; empty where all have.
+    std::string steep(const double* registers, int output) const;
 
 private:
     struct Instruction {

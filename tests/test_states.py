@@ -572,3 +572,19 @@ def test_accelerations_may_feed_a_state_at_small_steps() -> None:
         return gain * (np.sin(w * t) - w * lag * (np.cos(w * t) - np.exp(-t / lag))) / (1 + (w * lag) ** 2)
 
     np.testing.assert_allclose(result["F"], [exact(t) for t in result.time], atol=1e-6)
+
+
+def test_a_slope_that_is_not_finite_names_the_expression() -> None:
+    def pulled(law: str) -> mbd.Model:
+        model = mbd.Model("root")
+        model.add("b", mbd.Body(mass=1, inertia=1, position=(0, 0)))
+        model.add("rail", Prismatic(i={"body": "ground"}, j={"body": "b"}))
+        model.add("law", mbd.Variable(value=law))
+        model.add("push", Single(i={"body": "ground"}, j={"body": "b"}, axis=(1, 0), force="law"))
+        return model
+
+    rising = pulled("1 + sqrt(max(b.x, 0))").simulate(1.0, 0.5, tolerance=1e-8)  # a slope by positions alone
+    assert rising["b.ax"][0] == pytest.approx(1.0, abs=1e-12)
+    slope = r"derivative .* not finite at t = 0 s; variables\.law: .* slope: sqrt\(0\)"
+    with pytest.raises(mbd.StepFailed, match=slope):
+        pulled("sqrt(abs(b.ax))").simulate(1.0, 0.5)
