@@ -17,10 +17,9 @@ Instance::Instance(const System& s)
       lambda(s.nc),
       xdot(s.nx),
       y(s.ny),
+      index1_(s),
       unknowns_(s.n()),
       rows_(s.n()),
-      velocity_rows_(s.nc),
-      gamma_(s.nc),
       u_(s.nu),
       monitor_(s.turns + s.sides) {
     state.parameters = s.parameter_defaults;
@@ -165,15 +164,15 @@ void Instance::evaluate_index1(double xv) {
 }
 
 void Instance::factorise_index1() {
-    if (!factorise(factor1_, order1_)) refuse_singular();
+    if (!factorise(index1_.factor, order1_)) refuse_singular();
 }
 
 // Moves v by the smallest amount (in the mass metric) that takes its rows to zero.
 void Instance::project_velocities() {
     std::fill(unknowns_.begin(), unknowns_.end(), 0.0);
-    for (int k = 0; k < system.nc; ++k) unknowns_[system.nv + k] = -velocity_rows_[k];
+    for (int k = 0; k < system.nc; ++k) unknowns_[system.nv + k] = -index1_.velocity[k];
     mask_rows(unknowns_.data());
-    solve(factor1_, unknowns_.data());
+    solve(index1_.factor, unknowns_.data());
     for (int k = 0; k < system.nv; ++k) v[k] += unknowns_[k];
 }
 
@@ -183,49 +182,27 @@ Violation Instance::position_violation() {
     return worst(phi_.data());
 }
 
-// Adds a change of what index 1 solves for; notes its size and that of the result.
-void Instance::add_solved(std::vector<double>& to, const double* change, int first, double& largest, double& size) {
-    for (std::size_t k = 0; k < to.size(); ++k) {
-        to[k] += change[k];
-        largest = std::max(largest, std::fabs(change[k])), size = std::max(size, std::fabs(to[k]));
-        if (!std::isfinite(to[k]))
-            throw StepFailed("accelerations at t = " + number(state.t) + " s are not finite; " +
-                             odd_expression("check the forces that act on " + label(first + static_cast<int>(k))));
-    }
+// Accelerations, multipliers, rates and unknowns at the state with the reported velocities.
+void Instance::solve_accelerations() {
+    index1_.lambda = lambda, index1_.xdot = xdot, index1_.y = y;
+    const Index1::Place here{state.t, state.q.data(), v.data(), state.x.data()};
+    index1_.look(*this, here);
+    const Index1::Outcome outcome = index1_.solve(*this, here, order1_);
+    a = index1_.a, lambda = index1_.lambda, xdot = index1_.xdot, y = index1_.y;
+    if (outcome != Index1::Outcome::done) refuse(outcome);
+    independent_ = lambda;
+    spread_reactions();
 }
 
-// [M G^T; G 0] [a; lambda] = [Q; gamma], d(Xdot, ..) = 0 and the equations of Y, solved jointly (T5.16); by Newton's
-// iteration where they are not linear.
-void Instance::solve_accelerations() {
-    const int nv = system.nv, nc = system.nc, nx = system.nx;
-    system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
-    std::fill(a.begin(), a.end(), 0.0);
-    if (system.linear()) std::fill(lambda.begin(), lambda.end(), 0.0);
-    const int limit = system.linear() ? 1 : 50;
-    for (int iteration = 0;; ++iteration) {
-        evaluate_index1(1);
-        for (int k = 0; k < nc; ++k) rows_[nv + k] = -gamma_[k];
-        for_each_gradient_entry([&](int row, int col, double value) { rows_[nv + row] += value * a[col]; });
-        for_each_entry_by_state([&](int row, int col, double value) { rows_[nv + row] += value * xdot[col]; });
-        factorise_index1();
-        for (std::size_t k = 0; k < rows_.size(); ++k) unknowns_[k] = -rows_[k];
-        mask_rows(unknowns_.data());
-        solve(factor1_, unknowns_.data());
-        double change = 0, size = 1;
-        const double* d = unknowns_.data();
-        add_solved(a, d, 0, change, size);
-        add_solved(lambda, d + nv, nv, change, size);
-        add_solved(xdot, d + nv + nc, nv + nc, change, size);
-        add_solved(y, d + nv + nc + nx, nv + nc + nx, change, size);
-        if (limit == 1 || change <= 1e-12 * size) {
-            independent_ = lambda;
-            return spread_reactions();
-        }
-        if (iteration + 1 == limit)
-            throw StepFailed("accelerations and reactions at t = " + number(state.t) +
-                             " s have no solution near the last one: forces or variables depend too strongly on " +
-                             "reactions, accelerations or themselves");
-    }
+void Instance::refuse(Index1::Outcome outcome) {
+    rows_ = index1_.rows;
+    if (outcome == Index1::Outcome::singular) refuse_singular();
+    if (outcome == Index1::Outcome::not_finite)
+        throw StepFailed("accelerations at t = " + number(state.t) + " s are not finite; " +
+                         odd_expression("check the forces that act on " + label(index1_.odd_unknown)));
+    throw StepFailed("accelerations and reactions at t = " + number(state.t) +
+                     " s have no solution near the last one: forces or variables depend too strongly on " +
+                     "reactions, accelerations or themselves");
 }
 
 // At a singular position, where rows that were independent repeat each other, others are left out for the report.
@@ -267,8 +244,8 @@ double Instance::fastest(double least, const std::vector<double>& rates) const {
 void Instance::report_here() {
     v = state.v, a = state.a, lambda = state.lambda, xdot = state.xdot, y = state.y;
     if (system.nc > 0) {
-        system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
-        worst_velocity_violation = std::max(worst_velocity_violation, worst(velocity_rows_.data()).scaled);
+        system.rates(state_point(), work, index1_.velocity.data(), index1_.gamma.data());
+        worst_velocity_violation = std::max(worst_velocity_violation, worst(index1_.velocity.data()).scaled);
         evaluate_index1();
         factorise_index1();
         project_velocities();

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "index1.hpp"
 #include "system.hpp"
 
 namespace mbd {
@@ -122,42 +123,7 @@ public:
     }
     long factorisations = 0, fallbacks = 0;
 
-private:
-    struct Demands;
-    struct Entry {
-        int row, col;
-        double value;
-    };
-    PivotingSolver pivoting_solver_;
-    Factor factor1_;
-    Order order1_ = Order::eager;  // of index-1 solves: what is reported leaves no trace in State
-    std::vector<double> parameter_registers_, phi_, unknowns_, rows_, velocity_rows_, gamma_, u_, monitor_;
-    std::vector<int> masked_, masked_singles_, masked_pairs_;  // what belongs to the rows left out
-    std::vector<Entry> dropped_gradients_;
-    std::vector<double> indicators_;
-    double time_[2] = {0, 1};  // the time and its own rate: 0 where it is held
-    struct Contact;
-
-    std::vector<double> independent_;  // lambda with 0 in the rows left out: the scheme goes on with that
-    std::vector<char> wanted_;         // start conditions that are not given up
-    std::vector<double> row_scale_;    // 1/length for rows in m, 1 for rows in rad
-    void compute_constants();
-
-    // ---- index 1 (instance.cpp)
-    void evaluate_index1(double xv = 0);
-    void add_solved(std::vector<double>& to, const double* change, int first, double& largest, double& size);
-    void project_velocities();
-    void factorise_index1();
-    void solve_accelerations();
-    void report_here();
-    void check_left_out();
-    // the largest of the coordinates' rates, each over its unit, and of `least`
-    double fastest(double least, const std::vector<double>& rates) const;
-    [[noreturn]] void refuse_singular();
-    std::string undetermined() const;
-    // the user's expression that is not finite at the state
-    std::string odd_expression(const std::string& otherwise);
-    // G at the last evaluate_index1(), without rows that are off: f(constraint, coordinate, value)
+    // G at the last evaluation with derivatives, without rows that are off: f(constraint, coordinate, value)
     template <class F>
     void for_each_gradient_entry(F&& f) const {
         const int nv = system.nv, nc = system.nc;
@@ -178,6 +144,41 @@ private:
                 f(p.row - nv, p.col - first, work.singles[e]);
     }
 
+private:
+    struct Demands;
+    struct Entry {
+        int row, col;
+        double value;
+    };
+    PivotingSolver pivoting_solver_;
+    Index1 index1_;
+    Order order1_ = Order::eager;  // of index-1 solves: what is reported leaves no trace in State
+    std::vector<double> parameter_registers_, phi_, unknowns_, rows_, u_, monitor_;
+    std::vector<int> masked_, masked_singles_, masked_pairs_;  // what belongs to the rows left out
+    std::vector<Entry> dropped_gradients_;
+    std::vector<double> indicators_;
+    double time_[2] = {0, 1};  // the time and its own rate: 0 where it is held
+    struct Contact;
+
+    std::vector<double> independent_;  // lambda with 0 in the rows left out: the scheme goes on with that
+    std::vector<char> wanted_;         // start conditions that are not given up
+    std::vector<double> row_scale_;    // 1/length for rows in m, 1 for rows in rad
+    void compute_constants();
+
+    // ---- index 1 (instance.cpp)
+    void evaluate_index1(double xv = 0);
+    void project_velocities();
+    void factorise_index1();
+    void solve_accelerations();
+    [[noreturn]] void refuse(Index1::Outcome outcome);
+    void report_here();
+    void check_left_out();
+    // the largest of the coordinates' rates, each over its unit, and of `least`
+    double fastest(double least, const std::vector<double>& rates) const;
+    [[noreturn]] void refuse_singular();
+    std::string undetermined() const;
+    // the user's expression that is not finite at the state
+    std::string odd_expression(const std::string& otherwise);
     // ---- the start (start.cpp)
     Demands demands(bool velocities);
     Eigen::SparseMatrix<double> mass_matrix() const;

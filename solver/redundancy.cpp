@@ -50,9 +50,9 @@ bool Instance::has_loops() const {
 bool Instance::surely_independent() {
     const Elimination& program = system.elimination(Order::patient);
     if (!program.exists()) return false;
-    factor1_.values.resize(program.values());
+    index1_.factor.values.resize(program.values());
     if (!state.inactive.empty()) mask();
-    return program.factorise(work.singles, work.pairs, state.inactive, factor1_.values.data());
+    return program.factorise(work.singles, work.pairs, state.inactive, index1_.factor.values.data());
 }
 
 // G with translations in the model's length and rows of size one, transposed.
@@ -189,7 +189,8 @@ void Instance::spread_reactions() {
         std::fill(unknowns_.begin(), unknowns_.end(), 0.0);
         for (const auto& g : dropped_gradients_)
             if (g.row == repeated[k]) unknowns_[g.col] += g.value;
-        solve(factor1_, unknowns_.data());  // [M G^T; G 0][0; c] = [g; 0]: g is the combination c of the rows kept
+        solve(index1_.factor,
+              unknowns_.data());  // [M G^T; G 0][0; c] = [g; 0]: g is the combination c of the rows kept
         unknowns_[repeated[k]] = -1;
         double largest = 0;
         for (int row = 0; row < system.nc; ++row)

@@ -358,11 +358,12 @@ void Instance::correct_velocities(const StartOptions& options) {
 void Instance::check_rates_left_out() {
     if (state.redundancies.empty()) return;
     const double size = fastest(1, v);
-    system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
+    system.rates(state_point(), work, index1_.velocity.data(), index1_.gamma.data());
     for (int k : repeating())
-        if (const int row = k - system.nv; !(std::fabs(velocity_rows_[row]) * row_scale_[row] <= fitting_rates * size))
+        if (const int row = k - system.nv;
+            !(std::fabs(index1_.velocity[row]) * row_scale_[row] <= fitting_rates * size))
             throw ModelError(label(k) + " repeats what other joints or motions hold, but opens with " +
-                             number(velocity_rows_[row]) + (system.rotational[k] ? " rad/s" : " m/s") +
+                             number(index1_.velocity[row]) + (system.rotational[k] ? " rad/s" : " m/s") +
                              "; leave one of them out, or let them agree");
 }
 

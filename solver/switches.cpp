@@ -125,11 +125,11 @@ std::vector<Instance::Contact> Instance::contacts(const std::vector<int>& hittin
         if (one.kind == Switches::IMPACT && is_active(one.row))
             found.push_back({one.row, false, true, 0, 0, constants[one.at + 1]});
     v = state.v;
-    system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
+    system.rates(state_point(), work, index1_.velocity.data(), index1_.gamma.data());
     for (int k : hitting) {
         const auto& one = system.switches.indicators[k];
         const double e = std::clamp(constants[one.at], 0.0, 1.0), rest_speed = constants[one.at + 1];
-        const double u = velocity_rows_[one.row];
+        const double u = index1_.velocity[one.row];
         found.push_back({one.row, true, true, u, -e * u < rest_speed ? 0 : e, rest_speed});
     }
     return found;
@@ -140,15 +140,15 @@ void Instance::exchange_impulses(const std::vector<Contact>& contacts) {
     for (const auto& c : contacts) switch_row(c.row, c.touches);
     choose_rows();
     v = state.v;
-    system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
+    system.rates(state_point(), work, index1_.velocity.data(), index1_.gamma.data());
     evaluate_index1();
     factorise_index1();
     std::fill(unknowns_.begin(), unknowns_.end(), 0.0);
-    for (int k = 0; k < system.nc; ++k) unknowns_[system.nv + k] = -velocity_rows_[k];
+    for (int k = 0; k < system.nc; ++k) unknowns_[system.nv + k] = -index1_.velocity[k];
     for (const auto& c : contacts)
         if (c.hits) unknowns_[system.nv + c.row] = -(1 + c.restitution) * c.speed;
     mask_rows(unknowns_.data());
-    solve(factor1_, unknowns_.data());
+    solve(index1_.factor, unknowns_.data());
     for (int k = 0; k < system.nv; ++k) v[k] += unknowns_[k];
 }
 
@@ -164,8 +164,8 @@ void Instance::push_only(std::vector<Contact>& contacts) {
         worst->touches = false;
         if (!plastic) continue;
         exchange_impulses(contacts);
-        system.rates(state_point(), work, velocity_rows_.data(), gamma_.data());
-        if (velocity_rows_[worst->row] < worst->rest_speed) worst->touches = worst->stays = true;
+        system.rates(state_point(), work, index1_.velocity.data(), index1_.gamma.data());
+        if (index1_.velocity[worst->row] < worst->rest_speed) worst->touches = worst->stays = true;
     }
 }
 
