@@ -21,7 +21,7 @@ _HOME = {
 }  # fmt: skip
 _MODULES = (
     "animation", "blocks", "cli", "expressions", "fmi", "fmu", "forces", "importers", "joints", "models", "regression",
-    "results", "schemes", "units",
+    "reproduce", "results", "schemes", "units",
 )  # fmt: skip
 _ALIASES = {"fmu": "fmi", "models": "content"}  # what users call it: the room that has it
 

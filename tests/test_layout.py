@@ -47,6 +47,7 @@ ORDER = (
     ("animation", "importers"),
     ("facade",),
     ("content",),
+    ("reproduce",),
     ("__init__",),
     ("cli",),
     ("__main__",),

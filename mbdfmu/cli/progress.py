@@ -12,14 +12,14 @@ PATIENCE = 2.0  # s; what is done earlier needs no bar
 
 
 @contextmanager
-def progress_bar(t_end: float | None) -> Iterator[Callable[[float], None] | None]:
-    """A function to be told the present time of the simulation; None where nobody watches."""
+def progress_bar(t_end: float | None, unit: str = "s") -> Iterator[Callable[[float], None] | None]:
+    """A function to be told the present time of the simulation, or the count of items; None where nobody watches."""
     if t_end is None or not sys.stderr.isatty():
         yield None
         return
     from tqdm import tqdm
 
-    shape = "{percentage:3.0f}% |{bar}| {n:.4g}/{total:.4g} s [{elapsed}<{remaining}]"
+    shape = "{percentage:3.0f}% |{bar}| {n:.4g}/{total:.4g} " + unit + " [{elapsed}<{remaining}]"
     size = shutil.get_terminal_size()  # where a terminal tells no size, tqdm by itself would draw nothing
     look: dict[str, Any] = {"bar_format": shape, "ncols": min(size.columns, 100), "nrows": size.lines, "leave": False}
     with tqdm(total=t_end, delay=PATIENCE, file=sys.stderr, **look) as bar:

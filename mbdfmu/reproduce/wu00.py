@@ -1,0 +1,172 @@
+"""[Wu00]: modified Adams-Moulton predictor-correctors, their stability, and Baumgarte's slider-crank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from mbdfmu.reproduce.formulas import (
+    Formula,
+    adams_bashforth,
+    bashforth,
+    gamma,
+    gamma_star,
+    grid,
+    modification,
+    modified_predictor_corrector,
+    moulton,
+    predictor_corrector,
+    real_limit,
+    region_area,
+)
+from mbdfmu.reproduce.items import EXACT, Between, Item, Paper, Row, Within
+
+FAMILIES: dict[str, Callable[[int], Formula]] = {
+    "ABP": adams_bashforth, "AMPC": predictor_corrector, "MAMPC": modified_predictor_corrector,
+}  # fmt: skip
+LIMITS = {  # Table 2
+    "ABP": ("0.545", "0.300", "0.164"),
+    "AMPC": ("1.729", "1.285", "0.947"),
+    "MAMPC": ("1.935", "1.412", "1.040"),
+}
+ORDERS = (3, 4, 5)
+COEFFICIENTS = {  # Table 1
+    "explicit": ("1", "1/2", "5/12", "3/8", "251/720", "95/288"),
+    "implicit": ("1", "-1/2", "-1/12", "-1/24", "-19/720", "-3/160"),
+}
+# The appendix: common denominator, weights, order as it names it, constant of the error.
+EXPLICIT = {
+    "A1": (2, (3, -1), 1, "5/12"),
+    "A2": (12, (23, -16, 5), 2, "3/8"),
+    "A3": (24, (55, -59, 37, -9), 3, "251/720"),
+    "A4": (720, (1901, -2774, 2616, -1274, 251), 4, "95/288"),
+}
+IMPLICIT = {
+    "A5": (12, (5, 8, -1), 2, "-1/24"),
+    "A6": (24, (9, 19, -5, 1), 3, "-19/720"),
+    "A7": (720, (251, 646, -264, 106, -19), 4, "-3/160"),
+}
+
+
+def _coefficients() -> Iterator[Row]:
+    for kind, weight in (("explicit", gamma), ("implicit", gamma_star)):
+        for k, paper in enumerate(COEFFICIENTS[kind]):
+            yield Row(label=f"{kind}, k = {k}", paper=paper, ours=weight(k), check=EXACT)
+
+
+def _appendix() -> Iterator[Row]:
+    for name, given in EXPLICIT.items():
+        yield from _formula(name, given, bashforth(len(given[1])), gamma(len(given[1])))
+    for name, given in IMPLICIT.items():
+        yield from _formula(name, given, moulton(len(given[1])), gamma_star(len(given[1])))
+    yield Row(label="A1: derivative of y in the error", paper="2", expected="3", ours=Fraction(len(bashforth(2)) + 1),
+              check=EXACT, remark="the error is (5/12) y''' h^2")  # fmt: skip
+
+
+def _formula(
+    name: str, given: tuple[int, tuple[int, ...], int, str], weights: tuple[Fraction, ...], constant: Fraction
+) -> Iterator[Row]:
+    denominator, numerators, order, error = given
+    for j, (numerator, weight) in enumerate(zip(numerators, weights, strict=True)):
+        yield Row(label=f"{name}: weight {j + 1}", paper=f"{numerator}/{denominator}", ours=weight, check=EXACT)
+    yield Row(label=f"{name}: constant of the error", paper=error, ours=constant, check=EXACT)
+    yield Row(label=f"{name}: order", paper=str(order), expected=str(order + 1), ours=Fraction(len(weights)),
+              check=EXACT, remark="the names are one order too low")  # fmt: skip
+
+
+def _weights() -> Iterator[Row]:
+    printed = {3: ("1/10", "9/10")}
+    computed = {4: ("19/270", "251/270"), 5: ("27/502", "475/502")}
+    for steps in ORDERS:
+        for label, k in (("AB", 0), ("AM", 1)):
+            paper = printed.get(steps, ("", ""))[k]
+            expected = computed.get(steps, ("", ""))[k]
+            yield Row(label=f"m = {steps}: weight of {label}", paper=paper, expected=expected,
+                      ours=modification(steps)[k], check=EXACT)  # fmt: skip
+        mixed, whole = modified_predictor_corrector(steps).corrector, moulton(steps + 1)
+        difference = max(abs(a - b) for a, b in zip(mixed, whole, strict=True))
+        yield Row(label=f"m = {steps}: mixed weights less those of AM_{steps} (eq. 20)", paper="0", ours=difference,
+                  check=EXACT)  # fmt: skip
+
+
+def _limits() -> Iterator[Row]:
+    for family, formula in FAMILIES.items():
+        for order, paper in zip(ORDERS, LIMITS[family], strict=True):
+            limit = real_limit(formula(order).growth)
+            rounded = f"{limit:.3f}" == paper
+            yield Row(label=f"{family}, order {order}", paper=paper, ours=limit, check=Within(0.001, relative=False),
+                      remark="" if rounded else f"rounded up: {limit:.6f}")  # fmt: skip
+
+
+def _regions() -> Iterator[Row]:
+    for figure, order in enumerate(ORDERS, start=1):
+        areas = [region_area(formula(order).growth) for formula in (predictor_corrector, modified_predictor_corrector)]
+        yield Row(label=f"Fig. {figure}: area of MAMPC_{order} over that of AMPC_{order}", ours=areas[1] / areas[0],
+                  check=Between(low=1.1), remark="the paper: larger")  # fmt: skip
+
+
+def _draw_regions(figure: Any) -> None:
+    """Figs. 1 to 3: where no root of the characteristic polynomial exceeds one."""
+    z = grid((-2.5, 0.5), (-1.6, 1.6), 300)
+    for axes, order in zip(figure.subplots(1, 3, sharex=True, sharey=True), ORDERS, strict=True):
+        for formula, style in ((predictor_corrector, "--"), (modified_predictor_corrector, "-")):
+            growth = formula(order).growth(z)
+            axes.contour(z.real[0], z.imag[:, 0], growth, levels=[1], colors="k", linestyles=style)
+        axes.set(title=f"Fig. {order - 2}: AMPC_{order} (dashed), MAMPC_{order}", xlabel="Re h lambda", aspect="equal")
+        axes.axhline(0, color="0.8"), axes.axvline(0, color="0.8")
+    figure.axes[0].set_ylabel("Im h lambda")
+    figure.set_size_inches(12, 4.6)
+
+
+def draw_limits(figure: Any) -> None:
+    """The largest root along the negative real axis."""
+    axes = figure.add_subplot()
+    x = np.linspace(0, 2.2, 500)
+    for family, formula in FAMILIES.items():
+        for order in ORDERS:
+            axes.plot(x, np.minimum(formula(order).growth(-x + 0j), 1.5), label=f"{family}_{order}")
+    axes.set(xlabel="alpha h", ylabel="largest root", title="[Wu00] Table 2: stable where no root exceeds one")
+
+
+PAPER = Paper(
+    key="Wu00",
+    title="Modified Adams-Moulton predictor-corrector method",
+    items=(
+        Item(
+            name="wu00.table1",
+            title="Table 1: weights of backward differences",
+            convention="integrals of the Newton polynomials, exact fractions",
+            rows=_coefficients,
+        ),
+        Item(
+            name="wu00.appendix",
+            title="Appendix, A1 to A7: Adams formulas and the constants of their errors",
+            convention="weights of values from those of differences; the constant is the first weight left out",
+            rows=_appendix,
+        ),
+        Item(
+            name="wu00.weights",
+            title="Theorem 1: weights of the modification (eqs. 20, 21)",
+            convention="MAMPC_m is PECE of AB_m and AM_m, the Adams-Moulton formula of order m + 1",
+            rows=_weights,
+        ),
+        Item(
+            name="wu00.table2",
+            title="Table 2: stability limits of alpha h",
+            convention="P-E-C-E; double eigenvalue -alpha, so the limit on the real axis; AB_m with AM of order m"
+            " (AMPC) or m + 1 (MAMPC)",
+            rows=_limits,
+            draw=draw_limits,
+        ),
+        Item(
+            name="wu00.figures1-3",
+            title="Figs. 1 to 3: stability regions",
+            convention="largest root of the characteristic polynomial at most one; areas in the left half plane",
+            rows=_regions,
+            draw=_draw_regions,
+        ),
+    ),
+)
