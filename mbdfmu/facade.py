@@ -10,11 +10,14 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 import mbdfmu.blocks
 import mbdfmu.fmi
 import mbdfmu.forces
 import mbdfmu.joints
-from mbdfmu.analyses import METHODS, CompiledModel, Equilibrium, InputSchedule, Settings, Simulation
+from mbdfmu.analyses import METHODS, CompiledModel, Equilibrium, InputSchedule, Kinematics, Settings, Simulation
 from mbdfmu.analyses.simulate import output_times, recorded_names
 from mbdfmu.analyses.simulate import simulate as run
 from mbdfmu.description import (
@@ -257,6 +260,40 @@ class Model:
         `equilibrium`). `record` are patterns such as "crank.*". `settings`: scheme="hht", options={"alpha": -0.1},
         tolerance=1e-6, step=None (error-controlled), first_step, largest_step, smallest_step; times in s.
         """
+        times = self._times(t_end, step_output)
+        schedule = self._schedule(inputs, interpolation)
+        simulation = self._started(parameters, start, assemble, schedule, settings)
+        names = recorded_names(self.symbolic, record)
+        recording = run(simulation, times, names, schedule, progress)
+        return self._result(recording, times[-1], parameters or {})
+
+    def kinematics(
+        self,
+        t_end: float | None = None,
+        step_output: float | None = None,
+        *,
+        record: str | Iterable[str] | None = None,
+        inputs: Any = None,
+        interpolation: str = "linear",
+        parameters: Mapping[str, float] | None = None,
+        start: Mapping[str, float] | None = None,
+        assemble: bool = True,
+        progress: Callable[[float], None] | None = None,
+    ) -> Result:
+        """The motion of a fully driven model, and the forces it takes, without integration.
+
+        Positions are solved for from 0 to `t_end`, each from the last one; all signals are reported as `simulate` does,
+        the reactions of motions and joints too. Arguments as in `simulate`; start positions are where the search for
+        the first pose begins.
+        """
+        times = self._times(t_end, step_output)
+        schedule = self._schedule(inputs, interpolation)
+        driven = Kinematics(self._shared(), parameters=parameters, start=start, assemble=assemble)
+        recording = run(driven, times, recorded_names(self.symbolic, record), schedule, progress)
+        return self._result(recording, times[-1], parameters or {})
+
+    def _times(self, t_end: float | None, step_output: float | None) -> NDArray[np.float64]:
+        """Output times; the model's experiment says what is not given."""
         experiment = self.description.experiment
         if t_end is None:
             t_end = experiment.stop_time if experiment else None
@@ -264,12 +301,7 @@ class Model:
             raise ModelError(f"model '{self.name}' names no experiment.stop_time; give t_end")
         if step_output is None:
             step_output = (experiment.step if experiment else None) or t_end / DEFAULT_POINTS
-        times = output_times(t_end, step_output)
-        schedule = self._schedule(inputs, interpolation)
-        simulation = self._started(parameters, start, assemble, schedule, settings)
-        names = recorded_names(self.symbolic, record)
-        recording = run(simulation, times, names, schedule, progress)
-        return self._result(recording, t_end, parameters or {})
+        return output_times(t_end, step_output)
 
     def export_fmu(self, path: str | os.PathLike[str], runtime: str | None = None, **settings: Any) -> Path:
         """Write the model as an FMI 2.0 co-simulation FMU, `path` ending in .fmu.

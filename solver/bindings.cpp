@@ -258,6 +258,14 @@ NB_MODULE(_solver, m) {
                      throw ModelError("the positions have the wrong length");
                  s.guarded([&] { s.instance.place(q, x, turns); });
              })
+        // for analyses of motions that are known: a point of one, and going on from what is reported there
+        .def("pose",
+             [](Simulation& s, double t, Input q, Input v, Input x) {
+                 const System& system = *s.system_;
+                 check(q, system.nq(), "q"), check(v, system.nv, "v"), check(x, system.nx, "x");
+                 s.guarded([&] { s.instance.pose(t, q.data(), v.data(), x.data()); });
+             })
+        .def("adopt", [](Simulation& s) { s.guarded([&] { s.instance.restart(); }); })
         .def(
             "set_in_motion",
             [](Simulation& s, const std::vector<std::pair<int, double>>& v) {

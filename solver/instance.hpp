@@ -83,6 +83,8 @@ public:
     void stand_still();  // v = 0 and time held (what it drives stands), reported
     void let_time_run() { time_[1] = 1; }
     void place(const std::vector<double>& q, const std::vector<double>& x, const std::vector<double>& turns);
+    // a point of a motion that is known: report() then says what accelerates it
+    void pose(double t, const double* q, const double* rates, const double* x);
     void set_in_motion(const StartOptions& options);  // velocities of the start at the state's positions; time runs
     std::vector<std::string> given_up() const;        // start values that are guesses and were not admitted
     // Leaves out the constraint rows that repeat others at the state; true where the choice changed.

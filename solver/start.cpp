@@ -117,6 +117,15 @@ void Instance::place(const std::vector<double>& q, const std::vector<double>& x,
     follow_turns();
 }
 
+void Instance::pose(double t, const double* q, const double* rates, const double* x) {
+    state.t = t;
+    state.q.assign(q, q + system.nq());
+    state.v.assign(rates, rates + system.nv);
+    state.x.assign(x, x + system.nx);
+    let_time_run();
+    follow_turns();
+}
+
 void Instance::set_in_motion(const StartOptions& options) {
     const Violation open = position_violation();
     if (!(open.scaled <= consistent))

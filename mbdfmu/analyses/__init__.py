@@ -3,8 +3,18 @@
 from mbdfmu.analyses.compiled import CompiledModel
 from mbdfmu.analyses.equilibrium import METHODS, Equilibrium
 from mbdfmu.analyses.inputs import InputSchedule
+from mbdfmu.analyses.kinematics import Kinematics
 from mbdfmu.analyses.settings import Settings
 from mbdfmu.analyses.simulate import simulate
 from mbdfmu.analyses.stepping import Simulation
 
-__all__ = ["METHODS", "CompiledModel", "Equilibrium", "InputSchedule", "Settings", "Simulation", "simulate"]
+__all__ = [
+    "METHODS",
+    "CompiledModel",
+    "Equilibrium",
+    "InputSchedule",
+    "Kinematics",
+    "Settings",
+    "Simulation",
+    "simulate",
+]

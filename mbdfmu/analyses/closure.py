@@ -1,0 +1,313 @@
+"""Positions, velocities and accelerations that constraints and given signals leave no choice about (T18.1 - T18.6).
+
+It must not know where the given values come from, nor how time goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbdfmu.analyses.compiled import Vector
+from mbdfmu.analyses.native import translated
+from mbdfmu.coordinates import QUATERNION
+from mbdfmu.expressions import Node, evaluate
+from mbdfmu.lowering import Lowered
+from mbdfmu.signals import SymbolicModel
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Matrix = NDArray[np.float64]
+
+CLOSED = 1e-13  # rad, or of the model's length: what Newton's iteration aims for
+ACCEPTED = 1e-10  # and what it must reach where rounding stops it (as in solver/start.cpp)
+FITS = 1e-6  # what given positions may open a joint by, as a start as written may
+ITERATIONS = 12
+FARTHEST = 0.5  # rad, or of the model's length: a correction beyond it leads to another pose than the next one
+DEPENDENT = 1e-6  # of a row of size one: below it a row is a combination of the others
+POSITIONS = frozenset({"q", "r", "turn", "p", "t"})  # the spaces that positions consist of
+SHOWN = 6
+
+
+class Lost(Exception):
+    """No pose is near that meets the rows; `worst` is the row that stays open most."""
+
+    def __init__(self, worst: Opening | None) -> None:
+        super().__init__(worst)
+        self.worst = worst
+
+
+class Opening(NamedTuple):
+    """A row that is not met, in its own unit."""
+
+    label: str
+    value: float
+    unit: str
+
+    def __str__(self) -> str:
+        return f"{self.label} is off by {self.value:.3g} {self.unit}"
+
+
+class Given:
+    """Signals of positions with given values: what they are, and how coordinates move them."""
+
+    def __init__(self, native: Any, lowered: Lowered, names: Sequence[str]) -> None:
+        model = lowered.model
+        self.names = list(names)
+        self._native, self._model = native, model
+        self._places = _places(model)
+        nodes = [model.signals[name].node for name in names]
+        self.sizes = np.array([_size(model.signals[name].unit, native.length) for name in names])
+        self._nodes = nodes
+        slopes = [(k, c, model.motion.diff(node, c)) for k, node in enumerate(nodes) for c in model.motion.of(node)]
+        self._rows = [k for k, _, _ in slopes]
+        self._columns = [lowered.coordinates[c] for _, c, _ in slopes]
+        self._slopes = [slope for _, _, slope in slopes]
+        self._rates = [model.motion.rate(node) for node in nodes]
+        self._seconds = [model.motion.rate(rate) for rate in self._rates]
+        used = frozenset().union(*(n.support for n in [*nodes, *self._slopes, *self._rates, *self._seconds]))
+        self._symbols: list[Node] = sorted(used, key=lambda s: s.index)
+        self._parameters = dict(zip(lowered.signals, native.signals(), strict=True))
+        self._orders = {name: k for k, name in enumerate(lowered.coordinates)}
+
+    def values(self, t: float, q: Vector) -> Vector:
+        """c(q, t)."""
+        return self._evaluated(self._nodes, t, q)
+
+    def gradient(self, t: float, q: Vector) -> Matrix:
+        """dc/dq, in the tangent space of orientations."""
+        matrix = np.zeros((len(self._nodes), len(self._orders)))
+        matrix[self._rows, self._columns] = self._evaluated(self._slopes, t, q)
+        return matrix
+
+    def rates(self, t: float, q: Vector) -> Vector:
+        """What of dc/dt comes from time alone."""
+        return self._evaluated(self._rates, t, q)
+
+    def seconds(self, t: float, q: Vector, v: Vector) -> Vector:
+        """The second derivative of c without accelerations."""
+        return self._evaluated(self._seconds, t, q, v)
+
+    def _evaluated(self, nodes: Sequence[Node], t: float, q: Vector, v: Vector | None = None) -> Vector:
+        turns: Vector | None = None
+        values: dict[Node, float] = {}
+        for symbol in self._symbols:
+            space, name = symbol.value
+            if space == "turn" and turns is None:
+                turns = self._native.save().turns
+            values[symbol] = self._value(space, name, t, q, v, turns)
+        return np.array([float(x) for x in evaluate(nodes, values)])
+
+    def _value(self, space: str, name: str, t: float, q: Vector, v: Vector | None, turns: Vector | None) -> float:
+        if space == "q":
+            return float(q[self._places[name]])
+        if space == "v":
+            return 0.0 if v is None else float(v[self._orders[name]])
+        if space == "r":
+            body, _, entry = name.rpartition(".r")
+            return _rotation(q[self._places[f"{body}.e0"] :][:4], int(entry[0]), int(entry[1]))
+        if space == "turn" and turns is not None:
+            return float(turns[[w.name for w in self._model.windings].index(name)])
+        if space == "p":
+            return float(self._parameters[name])
+        return {"time": t, "pace": 1.0}.get(name, 0.0)  # what is left are accelerations
+
+
+def _places(model: SymbolicModel) -> dict[str, int]:
+    """Where in q the symbols of positions stand."""
+    spatial = model.bodies if model.dimensions == 3 else []
+    names = [*model.motion.names, *(f"{body.name}.{e}" for body in spatial for e in QUATERNION)]
+    return {name: k for k, name in enumerate(names)}
+
+
+def _rotation(e: Vector, i: int, j: int) -> float:
+    """An entry of the rotation matrix of a unit quaternion."""
+    e0, u = e[0], e[1:]
+    if i == j:
+        return float(2 * (e0 * e0 + u[i] * u[i]) - 1)
+    k = 3 - i - j
+    sign = 1.0 if (j - i) % 3 == 2 else -1.0
+    return float(2 * (u[i] * u[j] + sign * e0 * u[k]))
+
+
+def _size(unit: str, length: float) -> float:
+    """What counts as much as a radian."""
+    return length if unit.startswith("m") else 1.0
+
+
+class Closure:
+    """The rows at the level of positions of a started simulation, scaled: angles in rad, lengths in the model's."""
+
+    def __init__(self, native: Any, lowered: Lowered, given: Sequence[str] = ()) -> None:
+        model, system = lowered.model, native.system
+        self._native, self._nv, self._nc = native, int(system.nv), int(system.nc)
+        self.units = np.array([_size(c.unit, native.length) for c in model.coordinates])
+        primitives = [(c.active, row.unit) for c in model.constraints for p in c.primitives for row in p.rows]
+        self._row_units = [unit for _, unit in primitives]
+        self._row_sizes = np.array([_size(unit, native.length) for unit in self._row_units])
+        repeated = {row for row, _ in native.redundancies}
+        held = [k for k, (on, _) in enumerate(primitives) if on and system.levels[k] == 0]
+        self.rows = [k for k in held if k not in repeated]
+        self.repeated = [k for k in held if k in repeated]
+        self.driven_above = [k for k, (on, _) in enumerate(primitives) if on and system.levels[k] > 0]
+        self.labels = list(system.labels)
+        rows, columns = np.asarray(system.rows), np.asarray(system.cols)
+        self._entries = np.flatnonzero((rows >= self._nv) & (rows < self._nv + self._nc) & (columns < self._nv))
+        self._where = (rows[self._entries] - self._nv, columns[self._entries])
+        self.given = Given(native, lowered, given)
+        self.iterations = 0
+
+    # ---------------------------------------------------------------- rows
+
+    def gaps(self, t: float, q: Vector) -> Vector:
+        """Phi of all rows, scaled."""
+        with translated():
+            gaps: Vector = np.asarray(self._native.constraints(t, q)) / self._row_sizes
+        return gaps
+
+    def gradient(self, t: float, q: Vector) -> csr_array:
+        """G of the rows that are kept, by coordinates in their units."""
+        from scipy.sparse import coo_array
+
+        system = self._native.system
+        none, still = np.zeros(self._nc), np.zeros(self._nv)
+        others = (np.zeros(system.nx), np.zeros(system.nx), np.zeros(system.ny))
+        with translated():
+            entries = np.asarray(self._native.derivative(t, q, still, still, none, *others, 0.0, 0.0, 0.0, 0.0))
+        rows, columns = self._where
+        values = entries[self._entries] * self.units[columns] / self._row_sizes[rows]
+        matrix: csr_array = coo_array((values, (rows, columns)), shape=(self._nc, self._nv)).tocsr()[self.rows]
+        return matrix
+
+    def free(self, t: float, q: Vector) -> list[int]:
+        """The coordinates that the rows leave free, picked by pivoting (T18.2)."""
+        from scipy.linalg import qr
+
+        matrix = self.gradient(t, q).toarray()
+        if not matrix.size:
+            return list(range(self._nv))
+        matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), np.finfo(float).tiny)
+        r, pivots = qr(matrix, mode="r", pivoting=True)
+        sizes = np.abs(np.diag(r))
+        return sorted(int(k) for k in pivots[np.count_nonzero(sizes > DEPENDENT * max(sizes[0], DEPENDENT)) :])
+
+    def worst(self, gaps: Vector, among: Iterable[int] | None = None) -> Opening | None:
+        """The row that is farthest from zero."""
+        rows = list(self.rows if among is None else among)
+        if not rows:
+            return None
+        k = rows[int(np.argmax(np.nan_to_num(np.abs(gaps[rows]), nan=np.inf)))]
+        unit = self._row_units[k]
+        return Opening(self.labels[self._nv + k], float(gaps[k] * self._row_sizes[k]), unit)
+
+    # ---------------------------------------------------------------- positions
+
+    def closed(self, t: float, q: Vector, target: Vector, *, enough: float = ACCEPTED) -> Vector:
+        """The positions near q that meet the rows, and the given values as well as the rows allow; Lost if none."""
+        begun, corrected = q, 0.0
+        gaps = self.gaps(t, q)
+        for _ in range(ITERATIONS):
+            step = self._step(t, q, gaps, target)
+            size = float(np.abs(step).max(initial=0.0))
+            corrected += size
+            if not corrected <= FARTHEST:  # not a number: the rows are singular
+                raise Lost(self.worst(self.gaps(t, begun)))
+            with translated():
+                q = np.asarray(self._native.system.moved(q, step * self.units))
+            gaps = self.gaps(t, q)
+            self.iterations += 1
+            if size <= CLOSED or (not len(target) and self._open(gaps) <= CLOSED):
+                break
+        if not self._open(gaps) <= enough or size > FITS:
+            raise Lost(self.worst(gaps))
+        return q
+
+    def _open(self, gaps: Vector) -> float:
+        return float(np.abs(gaps[self.rows]).max(initial=0.0))
+
+    def _step(self, t: float, q: Vector, gaps: Vector, target: Vector) -> Vector:
+        """Newton's step (T18.3), in units."""
+        if len(target):
+            misfit = target - self.given.values(t, q)
+            return self.solved(t, q, -gaps[self.rows], misfit)
+        return _square(self.gradient(t, q), -gaps[self.rows])
+
+    def solved(self, t: float, q: Vector, right: Vector, wanted: Vector) -> Vector:
+        """x with G x = right that is nearest to C x = wanted (T18.4); rows of G scaled, x in units."""
+        C = self.given.gradient(t, q) * self.units / self.given.sizes[:, np.newaxis]
+        return constrained(self.gradient(t, q).toarray(), right, C, wanted / self.given.sizes)
+
+    # ---------------------------------------------------------------- rates
+
+    def velocity(self, t: float, q: Vector, rates: Vector) -> Vector:
+        """v with G v = -Phi_t that gives the signals these rates (T18.5)."""
+        with translated():
+            opening = self._native.rates(t, q, np.zeros(self._nv))[0]
+        return self.units * self.solved(t, q, self._kept(-opening), rates - self.given.rates(t, q))
+
+    def acceleration(self, t: float, q: Vector, v: Vector, seconds: Vector) -> Vector:
+        """a with G a = gamma that gives the signals these second derivatives (T18.6)."""
+        with translated():
+            gamma = self._native.rates(t, q, v)[1]
+        return self.units * self.solved(t, q, self._kept(gamma), seconds - self.given.seconds(t, q, v))
+
+    def nearest(self, t: float, q: Vector, v: Vector, a: Vector) -> Vector:
+        """The accelerations with G a = gamma that are nearest to these."""
+        with translated():
+            gamma = self._native.rates(t, q, v)[1]
+        G = self.gradient(t, q).toarray()
+        return self.units * constrained(G, self._kept(gamma), np.eye(self._nv), a / self.units)
+
+    def _kept(self, rows: Vector) -> Vector:
+        return np.asarray(rows / self._row_sizes)[self.rows]
+
+    def open_directions(self, t: float, q: Vector) -> list[str]:
+        """The coordinates that neither rows nor given signals determine."""
+        from scipy.linalg import null_space
+
+        C = self.given.gradient(t, q) * self.units / self.given.sizes[:, np.newaxis]
+        both = np.vstack([self.gradient(t, q).toarray(), C])
+        both /= np.maximum(np.linalg.norm(both, axis=1, keepdims=True), np.finfo(float).tiny)
+        left = null_space(both, rcond=DEPENDENT) if both.size else np.eye(self._nv)
+        return [self.labels[k] for k in _independent(left)]
+
+
+def constrained(G: Matrix, right: Vector, C: Matrix, wanted: Vector) -> Vector:
+    """min |C x - wanted| with G x = right, by an orthogonal basis of the kernel of G."""
+    Q, R = np.linalg.qr(G.T, mode="complete")
+    m = len(G)
+    try:
+        x = Q[:, :m] @ np.linalg.solve(R[:m].T, right)
+    except np.linalg.LinAlgError:
+        return np.full(G.shape[1], np.nan)
+    free = Q[:, m:]
+    return np.asarray(x + free @ np.linalg.lstsq(C @ free, wanted - C @ x, rcond=None)[0])
+
+
+def _independent(basis: Matrix) -> list[int]:
+    """Rows of a basis that tell its vectors apart."""
+    from scipy.linalg import qr
+
+    if not basis.shape[1]:
+        return []
+    return sorted(int(k) for k in qr(basis.T, mode="r", pivoting=True)[1][: basis.shape[1]])
+
+
+def _square(matrix: csr_array, right: Vector) -> Vector:
+    """The solution of a square sparse system; not a number where it is singular."""
+    from scipy.sparse.linalg import splu
+
+    try:
+        return np.asarray(splu(matrix.tocsc()).solve(right))
+    except RuntimeError:  # SuperLU: exactly singular
+        return np.full(len(right), np.nan)
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
