@@ -20,6 +20,7 @@ import mbdfmu.joints
 from mbdfmu.analyses import METHODS, CompiledModel, Equilibrium, InputSchedule, Kinematics, Settings, Simulation
 from mbdfmu.analyses.simulate import output_times, recorded_names
 from mbdfmu.analyses.simulate import simulate as run
+from mbdfmu.analyses.stepping import Assembly
 from mbdfmu.description import (
     Block,
     Body,
@@ -173,7 +174,7 @@ class Model:
         *,
         parameters: Mapping[str, float] | None = None,
         start: Start = None,
-        assemble: bool | None = None,
+        assemble: Assembly = None,
         **settings: Any,
     ) -> Simulation:
         """A simulation to be stepped from Python; `settings`: scheme, options, tolerance, step, ..."""
@@ -183,7 +184,7 @@ class Model:
         self,
         parameters: Mapping[str, float] | None,
         start: Start,
-        assemble: bool | None,
+        assemble: Assembly,
         inputs: InputSchedule | None,
         settings: Mapping[str, Any],
     ) -> Simulation:
@@ -249,7 +250,7 @@ class Model:
         interpolation: str = "linear",
         parameters: Mapping[str, float] | None = None,
         start: Start = None,
-        assemble: bool | None = None,
+        assemble: Assembly = None,
         progress: Callable[[float], None] | None = None,
         **settings: Any,
     ) -> Result:

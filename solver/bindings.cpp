@@ -224,7 +224,7 @@ NB_MODULE(_solver, m) {
         .def(
             "start",
             [](Simulation& s, bool correct, const std::vector<std::pair<int, double>>& q,
-               const std::vector<std::pair<int, double>>& v, const std::vector<double>& positions) {
+               const std::vector<std::pair<int, double>>& v, const std::vector<double>& positions, bool open) {
                 const auto count = static_cast<int>(positions.size());
                 if (count != 0 && count != s.system_->nq())
                     throw ModelError("the start positions have the wrong length");
@@ -233,13 +233,13 @@ NB_MODULE(_solver, m) {
                         if (k < 0 || k >= s.system_->nv || !std::isfinite(value))
                             throw ModelError("a start value is not finite or belongs to no coordinate");
                 s.guarded([&] {
-                    s.instance.start({correct, q, v, positions});
+                    s.instance.start({correct, q, v, positions, open});
                     s.driver.start();
                     s.instance.report();
                 });
             },
             "correct"_a = false, "q"_a = std::vector<std::pair<int, double>>{},
-            "v"_a = std::vector<std::pair<int, double>>{}, "positions"_a = std::vector<double>{})
+            "v"_a = std::vector<std::pair<int, double>>{}, "positions"_a = std::vector<double>{}, "open"_a = false)
         .def(
             "settle",
             [](Simulation& s, double tolerance, long limit) {

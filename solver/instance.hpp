@@ -54,6 +54,7 @@ struct StartOptions {
     using Values = std::vector<std::pair<int, double>>;
     Values q, v;                    // given start values, which the correction may not move
     std::vector<double> positions;  // to begin from instead of those of the model, where not empty
+    bool open = false;              // positions stay as given although the joints are open
 };
 
 struct Violation {

@@ -10,6 +10,7 @@ namespace {
 
 // A start is consistent as written when every joint closes to this fraction of the model's length.
 constexpr double consistent = 1e-6;
+constexpr double widest = 1e-3;  // and left open to this one, where that is asked for
 constexpr double fitting_rates = 1e-5;  // of the largest rate: rows left out
 constexpr double closed = 1e-13;        // what the correction aims for
 constexpr double accepted = 1e-10;      // and what it must reach
@@ -274,6 +275,7 @@ std::vector<std::string> Instance::given_up() const {
 void Instance::correct_positions(const StartOptions& options) {
     const Demands given = demands(false);
     const Violation joint = position_violation();
+    if (options.open && joint.scaled <= widest && system.conditions.empty()) return;
     if (!(joint.scaled <= consistent) && !options.correct && system.conditions.empty())
         throw ModelError("the start positions do not fit the joints: " + label(system.nv + joint.row) + " is off by " +
                          number(joint.value) + (system.rotational[system.nv + joint.row] ? " rad" : " m") +

@@ -205,3 +205,28 @@ def test_a_motion_of_a_rate_says_how_to_write_it() -> None:
     model.add("drive", mbd.Motion(of="bar.omega", value=1, level="velocity"))
     with pytest.raises(mbd.ModelError, match=r'found .*; "of" names the coordinate, "level" says how often'):
         model.start()
+
+
+# ---------------------------------------------------------------- joints that stay open
+
+
+def test_an_open_start_is_kept_if_asked_and_closed_by_hht() -> None:
+    """The four digits of [Welch07] eq. 75 are open by 4e-5 m."""
+    model = mbd.models.load("slider_crank_coordinates")
+    given = {"theta": 0.9851, "phi": -0.5236, "x": 0.4256, "y": 0.1}
+    simulation = model.start(start=given, assemble="open", step=0.01)
+    assert [simulation[name] for name in given] == list(given.values())
+    phi = model.compile().constraints
+    assert np.linalg.norm(phi(0.0, simulation.save().q)) == pytest.approx(4.1427e-5, rel=1e-4)
+    simulation.advance(0.01)
+    assert np.linalg.norm(phi(0.01, simulation.save().q)) < 1e-9
+
+
+def test_only_small_gaps_may_stay_open() -> None:
+    with pytest.raises(mbd.ModelError, match="'pin_x'.* is off by"):
+        mbd.models.load("slider_crank_coordinates").start(start={"x": 0.45}, assemble="open")
+
+
+def test_other_words_for_assembly_are_refused() -> None:
+    with pytest.raises(mbd.ModelError, match="assemble must be true, false or \"open\", found 'never'"):
+        mbd.models.load("pendulum").start(assemble="never")  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real
-from typing import Any
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +22,17 @@ from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.signals import Signal
 
 Starts = list[tuple[int, float]]
+OPEN: Final = "open"
+Assembly = bool | Literal["open"] | None
 
 
 class Simulation:
     """One run of a compiled model: `sim["torque"] = 3.0; sim.step(1e-3); sim["crank.omega"]`.
 
     Independent of every other; one thread at a time. `assemble` moves an inconsistent start onto the joints; it is
-    implied by `start` and `parameters`, whose given start values are kept. From an equilibrium come positions and
-    states; the velocities are those of the model's start, made consistent.
+    implied by `start` and `parameters`, whose given start values are kept; "open" leaves joints open that are so by
+    less than 1e-3 of the model's length, for schemes that carry such gaps along or let them decay. From an equilibrium
+    come positions and states; the velocities are those of the model's start, made consistent.
     """
 
     follows_inputs = True  # signals show a new input before the next step
@@ -41,7 +44,7 @@ class Simulation:
         *,
         parameters: Mapping[str, float] | None = None,
         start: Mapping[str, float] | Equilibrium | None = None,
-        assemble: bool | None = None,
+        assemble: Assembly = None,
     ) -> None:
         self._lowered = compiled.lowered
         self._model = compiled.lowered.model
@@ -53,12 +56,14 @@ class Simulation:
         for what, given in (("parameters", parameters), ("start", starts)):
             if not isinstance(given, Mapping):
                 raise ModelError(f"{what} must be a mapping name -> value, found {type(given).__name__}")
-        correct = bool(parameters or start) if assemble is None else assemble
+        if isinstance(assemble, str) and assemble != OPEN:
+            raise ModelError(f'assemble must be true, false or "{OPEN}", found {assemble!r}')
+        correct = bool(parameters or start) if assemble is None else assemble is True
         with translated(f"model '{self._model.description.name}': "):
             self._native = _solver.Simulation(compiled.system, *settings.native(), functions=compiled.functions)
             self._constraint_labels = compiled.constraint_labels
             kept = self._set_start(parameters, starts)
-            self._native.start(correct, *kept)
+            self._native.start(correct, *kept, open=assemble == OPEN)
             self._velocities = kept[1]
             if rest and kept[0]:
                 raise ModelError("start: positions come from the equilibrium; give velocities only beside it")
