@@ -17,7 +17,7 @@ import mbdfmu.blocks
 import mbdfmu.fmi
 import mbdfmu.forces
 import mbdfmu.joints
-from mbdfmu.analyses import METHODS, CompiledModel, Equilibrium, InputSchedule, Kinematics, Settings, Simulation
+from mbdfmu.analyses import CompiledModel, Equilibrium, InputSchedule, Kinematics, Settings, Simulation
 from mbdfmu.analyses.simulate import output_times, recorded_names
 from mbdfmu.analyses.simulate import simulate as run
 from mbdfmu.analyses.stepping import Assembly
@@ -217,18 +217,18 @@ class Model:
 
         "settle" follows the forces without inertia and with time held, so that what time alone drives stands still; it
         ends where a step moves nothing by more than `tolerance` (rad, or of the model's length, or of a state's size).
-        `start` says where it begins; start velocities are kept for the motion that starts from the equilibrium.
+        "equations" solves the equations of equilibrium by Newton's iteration, which finds unstable ones too, and says
+        so (`stable`). "energy" goes down to the least potential energy near the start; it refuses forces without one.
+        `limit` bounds the steps of any of them. `start` says where it begins; start velocities are kept for the motion
+        that starts from the equilibrium.
         `inputs` are numbers by name, or as in `simulate`, whose values at t = 0 count.
         """
-        if method not in METHODS:
-            known = f"{did_you_mean(method, METHODS)}; known: {', '.join(METHODS)}"
-            raise ModelError(f"there is no method {method!r} to find an equilibrium{known}")
         simulation = self._started(parameters, start, assemble, None, {})
         if not (isinstance(inputs, Mapping) and all(isinstance(value, Real) for value in inputs.values())):
             inputs = self._schedule(inputs, interpolation).first()
         for name, value in inputs.items():
             simulation.set_input(name, value)
-        return simulation.settle(tolerance, limit)
+        return simulation.settle(tolerance, limit, method)
 
     def _settings(self, given: Mapping[str, Any]) -> Settings:
         known = [f.name for f in fields(Settings)]

@@ -56,6 +56,10 @@ class Lowered:
     inputs: Mapping[str, int]
     coordinates: Mapping[str, int]
     signals: Sequence[str]  # in the order in which the solver reports them
+    # What analyses differentiate themselves: where the solver keeps the symbols of each space, and what expressions
+    # add to each equation (forces and constraints of native kernels are not among them).
+    places: Mapping[str, Mapping[str, int]] = field(repr=False)
+    equations: Mapping[int, Node] = field(repr=False)
 
 
 @without_collection()
@@ -172,8 +176,9 @@ class _Lowering:
         sections |= self._names()
         sections |= self._switches()
         return Lowered(
-            blob=pack(sections), model=m, parameters=self.p, inputs=self.u, coordinates=self.q, signals=list(m.signals)
-        )
+            blob=pack(sections), model=m, parameters=self.p, inputs=self.u, coordinates=self.q, signals=list(m.signals),
+            places=self.places, equations=self._equations,
+        )  # fmt: skip
 
     def _constants(self) -> tuple[int, int, int, int]:
         """The blocks that the solver reads by their place: bodies, gravity, start values, length."""
@@ -298,17 +303,22 @@ class _Lowering:
 
     # ---- programs
 
-    def _programs(self) -> dict[str, bytes]:
-        g = self.graph
-        force = {row: g.sum(terms) for row, terms in sorted(self.force_rows.items())}
-        phi = dict(sorted(self.phi_rows.items()))
-        first = self.nv + len(self.rows)
+    @cached_property
+    def _equations(self) -> dict[int, Node]:
+        """What expressions add to the residual, by its rows: forces, constraints, states and unknowns."""
+        force = {row: self.graph.sum(terms) for row, terms in sorted(self.force_rows.items())}
+        phi = {self.nv + row: node for row, node in sorted(self.phi_rows.items())}
         equations = [s.equation for s in self.m.states] + [y.equation for y in self.m.unknowns]
-        solved = dict(enumerate(equations, first))
-        values = {**force, **{self.nv + row: node for row, node in phi.items()}, **solved}
+        return {**force, **phi, **dict(enumerate(equations, self.nv + len(self.rows)))}
+
+    def _programs(self) -> dict[str, bytes]:
+        values = self._equations
+        first = self.nv + len(self.rows)
+        dynamic = [node for row, node in values.items() if not self.nv <= row < first]
+        phi = dict(sorted(self.phi_rows.items()))
         entries = [entry for row, node in values.items() for entry in self._derivatives(row, node)]
         given = [node for f in self.m.functions for node in f.inputs]
-        self._linear = all(_affine(node, SOLVED) for node in (*force.values(), *solved.values()))
+        self._linear = all(_affine(node, SOLVED) for node in dynamic)
         self._linear = self._linear and all(_only(node, _GIVEN) for node in given)
         levels = [_LEVELS.index(self.rows[row][1].level) for row in phi]
         rates = [self._rates(node, level) for node, level in zip(phi.values(), levels, strict=True)]

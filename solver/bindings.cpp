@@ -190,6 +190,7 @@ NB_MODULE(_solver, m) {
     nb::class_<State>(m, "State")
         .def_ro("t", &State::t)
         .def_ro("h", &State::h)
+        .def_ro("t_input", &State::t_input)
         .def_prop_ro(
             "q", [](const State& s) { return copy(s.q); }, owned)
         .def_prop_ro(
@@ -206,6 +207,13 @@ NB_MODULE(_solver, m) {
             "y", [](const State& s) { return copy(s.y); }, owned)
         .def_prop_ro(
             "turns", [](const State& s) { return copy(s.turns); }, owned)
+        .def_prop_ro(
+            "u", [](const State& s) { return copy(s.u); }, owned)
+        .def_prop_ro(
+            "udot", [](const State& s) { return copy(s.udot); }, owned)
+        .def_prop_ro(
+            "parameters", [](const State& s) { return copy(s.parameters); }, owned)
+        .def_prop_ro("dropped", [](const State& s) { return s.dropped; })
         .def("__copy__", [](const State& s) { return State(s); });
 
     nb::class_<Simulation>(m, "Simulation")
@@ -266,6 +274,7 @@ NB_MODULE(_solver, m) {
                  s.guarded([&] { s.instance.pose(t, q.data(), v.data(), x.data()); });
              })
         .def("adopt", [](Simulation& s) { s.guarded([&] { s.instance.restart(); }); })
+        .def("stand_still", [](Simulation& s) { s.guarded([&] { s.instance.stand_still(); }); })
         .def(
             "set_in_motion",
             [](Simulation& s, const std::vector<std::pair<int, double>>& v) {
@@ -312,6 +321,9 @@ NB_MODULE(_solver, m) {
             "a", [](const Simulation& s) { return copy(s.instance.a); }, owned, "reported accelerations, index 1")
         .def_prop_ro(
             "lam", [](const Simulation& s) { return copy(s.instance.lambda); }, owned, "reported multipliers, index 1")
+        .def_prop_ro(
+            "xdot", [](const Simulation& s) { return copy(s.instance.xdot); }, owned,
+            "reported rates of states, index 1")
         .def_prop_ro(
             "y", [](const Simulation& s) { return copy(s.instance.y); }, owned,
             "reported variables and forces, index 1")

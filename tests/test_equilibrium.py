@@ -27,10 +27,14 @@ SHIPPED = ["chain3d", "double_wishbone", "bricard", "stewart", "andrews_stiff", 
 LAG = "0.05*der(lagged) + lagged - 400*error - 300*integral"
 
 
-def slider_crank() -> mbd.Model:
-    """The slider-crank of the reference: half lengths 0.3 and 0.6, a spring from its tip to (2, 0)."""
-    q = [0.3 * math.cos(11 * math.pi / 6), -0.15, 11 * math.pi / 6]  # the rod's tip on the x axis
-    tilt = math.asin(0.3 / 1.2)
+def slider_crank(phi: float = 11 * math.pi / 6, *, ahead: bool = True) -> mbd.Model:
+    """The slider-crank of the reference: half lengths 0.3 and 0.6, a spring from its tip to (2, 0).
+
+    The rod's tip is on the x axis, ahead of the crank or behind it.
+    """
+    q = [0.3 * math.cos(phi), 0.3 * math.sin(phi), phi]
+    tilt = math.asin(-2 * q[1] / 1.2)
+    tilt = tilt if ahead else math.pi - tilt
     model = mbd.Model("slider_crank", gravity=(0, -G))
     model.add("crank", mbd.Body(mass=3, inertia=3 * 0.6**2 / 12, position=q[:2], angle=q[2]))
     rod = (2 * q[0] + 0.6 * math.cos(tilt), 2 * q[1] + 0.6 * math.sin(tilt))

@@ -34,8 +34,6 @@ def run(arguments: list[str], folder: Path) -> None:
     assert done.returncode == 0, f"{shlex.join(arguments)}\n{done.stdout}{done.stderr}"
 
 
-
-
 PYTHON_BLOCKS = blocks("python")
 CONSOLE_BLOCKS = [block for block in blocks("console") if commands(block)]
 

@@ -16,7 +16,7 @@ from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.files import atomic
 from mbdfmu.signals import SymbolicModel
 
-METHODS = ("settle",)
+METHODS = ("settle", "equations", "energy")
 _PARTS = ("positions", "states", "turns", "velocities")
 
 

@@ -10,13 +10,15 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mbdfmu.analyses.balancing import balance
 from mbdfmu.analyses.compiled import CompiledModel
-from mbdfmu.analyses.equilibrium import Equilibrium
+from mbdfmu.analyses.equilibrium import METHODS, Equilibrium
+from mbdfmu.analyses.minimising import minimise
 from mbdfmu.analyses.native import _solver, translated
 from mbdfmu.analyses.notes import shared_reactions
 from mbdfmu.analyses.redundancy import Redundancy, redundancies
 from mbdfmu.analyses.settings import Settings
-from mbdfmu.analyses.settling import settle
+from mbdfmu.analyses.settling import check_search, settle
 from mbdfmu.coordinates import ROTATIONS
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.signals import Signal
@@ -48,6 +50,7 @@ class Simulation:
     ) -> None:
         self._lowered = compiled.lowered
         self._model = compiled.lowered.model
+        self._functions = compiled.functions
         self._index = {name: k for k, name in enumerate(self._lowered.signals)}
         self._values: NDArray[np.float64] | None = None  # of all signals, at the present time
         rest = start if isinstance(start, Equilibrium) else None
@@ -166,17 +169,20 @@ class Simulation:
             if not self._native.advance(float(time)):
                 raise KeyboardInterrupt
 
-    def settle(self, tolerance: float = 1e-10, limit: int = 5000) -> Equilibrium:
+    def settle(self, tolerance: float = 1e-10, limit: int = 5000, method: str = "settle") -> Equilibrium:
         """Come to rest before the motion begins; see `Model.equilibrium`. It then begins there.
 
         The inputs are as they are now; the velocities of the start are put back and made consistent.
         """
+        if method not in METHODS:
+            known = f"{did_you_mean(method, METHODS)}; known: {', '.join(METHODS)}"
+            raise ModelError(f"there is no method {method!r} to find an equilibrium{known}")
         if self.time > 0:
             raise ModelError(f"settling comes before the motion, found t = {self.time:g} s; start anew")
         self._values = None
         before = self._native.save()
         try:
-            rest = settle(self._native, self._lowered, self._given, tolerance, limit)
+            rest = self._rest(method, tolerance, limit)
             with translated(f"model '{self._model.description.name}': "):
                 self._native.set_in_motion(self._velocities)
         except BaseException:  # Ctrl-C too: the simulation is what it was
@@ -184,6 +190,13 @@ class Simulation:
             raise
         self._rest_notes = rest.notes
         return rest
+
+    def _rest(self, method: str, tolerance: float, limit: int) -> Equilibrium:
+        check_search(tolerance, limit)
+        if method == "energy":
+            return minimise(self._native, self._lowered, self._given, tolerance, limit, self._functions)
+        search = settle if method == "settle" else balance
+        return search(self._native, self._lowered, self._given, tolerance, limit)
 
     def save(self) -> Any:
         """The state as a value; restoring it continues bit for bit."""

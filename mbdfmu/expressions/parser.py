@@ -33,15 +33,31 @@ LOOKUP = "lookup"
 
 OR, AND, NOT, COMPARE, SUM, PRODUCT, UNARY, POWER = range(1, 9)
 LEVELS: dict[str, int] = {
-    "or": OR, "and": AND,
-    "<": COMPARE, "<=": COMPARE, ">": COMPARE, ">=": COMPARE, "==": COMPARE, "!=": COMPARE,
-    "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "^": POWER,
+    "or": OR,
+    "and": AND,
+    "<": COMPARE,
+    "<=": COMPARE,
+    ">": COMPARE,
+    ">=": COMPARE,
+    "==": COMPARE,
+    "!=": COMPARE,
+    "+": SUM,
+    "-": SUM,
+    "*": PRODUCT,
+    "/": PRODUCT,
+    "^": POWER,
 }
 BETWEEN = frozenset(LEVELS) - {"+", "-"} | {")", ","}  # what cannot begin an operand
 HINTS: dict[str, str] = {
-    "=": "write '==' to compare", "&": "write 'and'", "|": "write 'or'", "!": "write 'not'", "%": "write mod(a,b)",
-    "[": "an index is a whole number from 1 on, directly after a name: Z[1]", "]": "write ')'",
-    ";": "write ','", ":": "write '/' or if(c,a,b)",
+    "=": "write '==' to compare",
+    "&": "write 'and'",
+    "|": "write 'or'",
+    "!": "write 'not'",
+    "%": "write mod(a,b)",
+    "[": "an index is a whole number from 1 on, directly after a name: Z[1]",
+    "]": "write ')'",
+    ";": "write ','",
+    ":": "write '/' or if(c,a,b)",
 }
 
 
@@ -341,10 +357,19 @@ def _quoted(name: str) -> str:
 # Tree to graph --------------------------------------------------------------------------------------------------------
 
 _INFIX: dict[str, Callable[[Any, Any], Node]] = {
-    "or": fn.logical_or, "and": fn.logical_and,
-    "<": fn.less, "<=": fn.less_equal, ">": fn.greater, ">=": fn.greater_equal, "==": fn.equal, "!=": fn.not_equal,
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b, "/": lambda a, b: a / b, "^": lambda a, b: a**b,
+    "or": fn.logical_or,
+    "and": fn.logical_and,
+    "<": fn.less,
+    "<=": fn.less_equal,
+    ">": fn.greater,
+    ">=": fn.greater_equal,
+    "==": fn.equal,
+    "!=": fn.not_equal,
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "^": lambda a, b: a**b,
 }
 _PREFIX: dict[str, Callable[[Node], Node]] = {"+": lambda a: a, "-": lambda a: -a, "not": fn.logical_not}
 

@@ -33,11 +33,12 @@ ASSIGNED = {"--set": "parameters", "--start": "start", "--input": "inputs"}
 )
 @click.option("--input", "inputs", multiple=True, metavar="NAME=VALUE", help="Input; repeatable.")
 @click.option("--record", multiple=True, metavar="PATTERN", help="Signals to show; the outputs if not given.")
-@click.option("--method", default="settle", show_default=True, metavar="NAME", help="How to search.")
-@click.option("--tolerance", type=positive, metavar="NUMBER", help="Largest motion of a step at rest.")
+@click.option(
+    "--method", default="settle", show_default=True, metavar="settle|equations|energy", help="How to search."
+)
+@click.option("--tolerance", type=positive, metavar="NUMBER", help="Largest motion of a step at rest (1e-10).")
 @click.option("--limit", type=click.IntRange(min=1), metavar="COUNT", help="Steps allowed.")
 @click.option("--assemble/--no-assemble", default=None, help="Close the joints from a start that does not fit.")
-@allow_python
 @click.option(
     "-o", "--output", type=output_file(".json"), metavar="FILE", help="File (.json) to start simulations from."
 )
@@ -45,7 +46,8 @@ ASSIGNED = {"--set": "parameters", "--start": "start", "--input": "inputs"}
 def command(model: str, output: Path | None, record: tuple[str, ...], **given: Any) -> None:
     """Let a MODEL come to rest.
 
-    Follows the forces from the start, without inertia and with time held. Ends with 1 if there is no rest.
+    Follows the forces from the start, without inertia and with time held; solves the equations of equilibrium, which
+    finds unstable rests too; or goes down to the least potential energy. Ends with 1 if there is no rest.
     """
     loaded = load_model(model)
     parameters, start, inputs = constants({option: given.pop(key) for option, key in ASSIGNED.items()})
