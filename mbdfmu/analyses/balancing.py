@@ -20,7 +20,7 @@ from mbdfmu.errors import StepFailed
 from mbdfmu.lowering import Lowered
 
 SHORTEST = 2.0**-20  # part of a correction: below it nothing gets better
-SURE = 0.25  # of the part taken: by how much the next correction has to be smaller ([Deuflhard04] eq. 3.32 has 1/4)
+SURE = 0.25  # of the part taken: by how much the next correction has to be smaller
 FARTHEST = 1.0  # rad that a correction turns
 OPEN = 1e-8  # of the largest force: what a direction in which nothing follows may be off by
 SINGULAR = 1e-12  # reciprocal of a condition: what is worse has directions that nothing determines
