@@ -26,7 +26,7 @@ from mbdfmu.frames import Kernel, Row
 from mbdfmu.resolution import Written
 from mbdfmu.signals import Constraint, Crossing, Event, ForceTerm, Impact, SymbolicModel, tabulate
 
-BLOB_VERSION = 3
+BLOB_VERSION = 4
 MAGIC = b"MBDFMU\r\n"
 
 # Shared with `Space` of solver/tape.hpp.
@@ -322,6 +322,7 @@ class _Lowering:
         self._linear = self._linear and all(_only(node, _GIVEN) for node in given)
         levels = [_LEVELS.index(self.rows[row][1].level) for row in phi]
         rates = [self._rates(node, level) for node, level in zip(phi.values(), levels, strict=True)]
+        bends = dict(self._bends(phi, levels, rates))
         positions = {row: node for (row, node), level in zip(phi.items(), levels, strict=True) if level == 0}
         computed = [s.node for s in self.m.signals.values() if s.node.op != LOAD]
         conditions, condition_entries = self._conditions()
@@ -329,7 +330,7 @@ class _Lowering:
             "resid": list(values.values()),
             "deriv": [*values.values(), *(e[3] for e in entries)],
             "phi": list(positions.values()),
-            "rates": [speed for speed, _ in rates] + [gamma for _, gamma in rates],
+            "rates": [speed for speed, _ in rates] + [gamma for _, gamma in rates] + list(bends.values()),
             "monitor": [w.node for w in self.m.windings] + [side.node for side in self.m.sides],
             "cond": [*conditions, *(e[2] for e in condition_entries)],
             "signal": computed,
@@ -349,6 +350,7 @@ class _Lowering:
         sections["rrows"] = _ints(values)
         sections["crows"] = _ints(positions)
         sections["raterows"] = _ints(phi)
+        sections["bendrows"] = _ints(bends)
         sections["centries"] = _ints(n for e in condition_entries for n in e[:2])
         sections["entries"] = _ints(n for e in entries for n in e[:3])
         sections["address"] = _ints(self._addresses())
@@ -366,6 +368,16 @@ class _Lowering:
             return self.graph.zero, -self.graph.substitute([value], still)[0]
         speed = value if level == 1 else self.motion.rate(value, accelerations=False)
         return speed, -self.motion.rate(speed, accelerations=False)
+
+    def _bends(
+        self, phi: Mapping[int, Node], levels: Iterable[int], rates: Iterable[tuple[Node, Node]]
+    ) -> Iterable[tuple[int, Node]]:
+        """G a - gamma of the rows for which it does not follow from the rates, at the velocities and at a (T14.4)."""
+        for (row, value), level, (speed, _) in zip(phi.items(), levels, rates, strict=True):
+            if level == 2:
+                yield row, value
+            elif self._symbols(speed, "x") or not _affine(speed, frozenset("v")):
+                yield row, self.motion.rate(speed)
 
     def _derivatives(self, row: int, node: Node) -> Iterable[tuple[int, int, int, Node]]:
         """Derivatives of an expression row by every unknown that it holds: (row, column, kind, value)."""

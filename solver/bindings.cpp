@@ -368,6 +368,24 @@ NB_MODULE(_solver, m) {
                                   velocity.data(), gamma.data());
                  return nb::make_tuple(own(std::move(velocity)), own(std::move(gamma)));
              })
+        // places and values of (Phi')_q, (Phi'')_q and (Phi'')_v, a place after the other
+        .def("rate_derivatives",
+             [](Simulation& s, double t, Input q, Input v, Input a, Input x, Input xdot) {
+                 const System& system = *s.system_;
+                 check(q, system.nq(), "q"), check(v, system.nv, "v"), check(a, system.nv, "a");
+                 check(x, system.nx, "x"), check(xdot, system.nx, "xdot");
+                 const std::vector<double> zero(std::max({system.nc, system.ny, 1}));
+                 const double* z = zero.data();
+                 Workspace& w = s.instance.work;
+                 system.rate_derivatives(s.instance.point(t, q.data(), v.data(), a.data(), z, x.data(), xdot.data(), z),
+                                         w);
+                 std::vector<std::int32_t> rows, cols;
+                 std::vector<double> values;
+                 for (const auto& p : system.rate_pattern) rows.push_back(p.row), cols.push_back(p.col);
+                 for (const auto& e : w.rate_entries)
+                     values.insert(values.end(), {e.velocity_q, e.acceleration_q, e.acceleration_v});
+                 return nb::make_tuple(own(std::move(rows)), own(std::move(cols)), own(std::move(values)));
+             })
         // seconds for one factorisation and one solve at the state: the elimination program, then Eigen SparseLU
         // (benchmarks)
         .def("factorisation_times",

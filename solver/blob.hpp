@@ -23,7 +23,7 @@ std::string number(double x, int digits = 3);
 
 class Blob {
 public:
-    static constexpr std::uint32_t version = 3;
+    static constexpr std::uint32_t version = 4;
 
     Blob(const unsigned char* data, std::size_t size);
 

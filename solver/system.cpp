@@ -28,6 +28,7 @@ System::System(const unsigned char* data, std::size_t size) {
     read_names(blob);
     read_conditions(blob);
     read_switches(blob);
+    read_rate_pattern(blob);
     build_pattern();
     eager_ = Elimination(pattern, n(), nodes, Order::eager, dearest_program);
     patient_ = Elimination(pattern, n(), nodes, Order::patient,
@@ -167,8 +168,7 @@ void System::read_programs(const Blob& blob) {
     const auto count = [](const auto& v) { return static_cast<int>(v.size()); };
     if (residual_.outputs() != count(residual_rows_) ||
         derivative_.outputs() != count(residual_rows_) + count(entries_) ||
-        constraints_.outputs() != count(constraint_rows_) || rates_.outputs() != 2 * count(rate_rows_) ||
-        monitor_.outputs() != turns + sides)
+        constraints_.outputs() != count(constraint_rows_) || monitor_.outputs() != turns + sides)
         damaged("a program has the wrong number of results");
 
     const auto addresses = blob.ints("address");
@@ -244,6 +244,37 @@ void System::read_switches(const Blob& blob) {
         damaged("the program of the events has the wrong number of results");
 }
 
+// The places that kernels fill, then those of the program's rows.
+void System::read_rate_pattern(const Blob& blob) {
+    each_joint_table([&](auto kernel, const std::vector<Element>& table) {
+        for (const auto& e : table) decltype(kernel)::pattern(e, nv, rate_pattern);
+    });
+    first_of_program_ = rate_pattern.size();
+    const int rows = static_cast<int>(rate_rows_.size());
+    const auto whole = blob.ints("bendrows");
+    if (rates_.outputs() != 2 * rows + static_cast<int>(whole.size()))
+        damaged("the program of rates has the wrong number of results");
+    const std::vector<double> still(std::max(nq(), 9 * spatial_) + 1);
+    Point anywhere;
+    anywhere.at.fill(still.data());
+    for (int k = 0; k < rows; ++k) {
+        const auto own = std::find(whole.begin(), whole.end(), rate_rows_[k]);
+        const int place = own == whole.end() ? rows + k : 2 * rows + static_cast<int>(own - whole.begin());
+        RateRow row{rates_.below(k), rates_.below(place), own != whole.end(), 0};
+        std::vector<int> columns;
+        const auto note = [&](int space, int index) {
+            each_cause(anywhere, space, index, [&](int column, double) { columns.push_back(column); });
+        };
+        rates_.each_load(row.speed, note);
+        rates_.each_load(row.second, note);
+        std::sort(columns.begin(), columns.end());
+        columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+        for (int column : columns) rate_pattern.push_back({nv + rate_rows_[k], column});
+        row.end = rate_pattern.size();
+        rates_of_program_.push_back(std::move(row));
+    }
+}
+
 void System::build_pattern() {
     for (int k = 0; k < 3 * bodies_; ++k) pattern.singles.push_back({k, k});
     for (int b = 0; b < spatial_; ++b) SpatialBody::pattern(b, pattern);
@@ -283,6 +314,16 @@ void System::each_table(F&& f) const {
     f(SpatialBushing{}, bushings3_);
 }
 
+// Tables of the rows that second derivatives leave something of.
+template <class F>
+void System::each_joint_table(F&& f) const {
+    f(rates::Coincident<PlaneBodies>{}, coincident_);
+    f(rates::InPlane<PlaneBodies>{}, inline_);
+    f(rates::Coincident<SpaceBodies>{}, coincident3_);
+    f(rates::Perpendicular<SpaceBodies>{}, perpendicular_);
+    f(rates::InPlane<SpaceBodies>{}, in_plane_);
+}
+
 Workspace System::workspace() const {
     Workspace w;
     w.registers.resize(
@@ -296,6 +337,11 @@ Workspace System::workspace() const {
     w.singles.resize(pattern.singles.size());
     w.pairs.resize(pattern.pairs.size());
     w.solve_work.resize(n());
+    w.rate_entries.resize(rate_pattern.size());
+    w.partials.resize(2 * rates_.size());
+    w.adjoints.resize(rates_.size());
+    w.rate_places.resize(n());
+    w.still.resize(nv);
     return w;
 }
 
@@ -539,6 +585,78 @@ void System::rates(const Point& given, Workspace& w, double* velocity, double* g
     for (int k = 0; k < rows; ++k) {
         velocity[rate_rows_[k]] = rates_.output(w.registers.data(), k);
         gamma[rate_rows_[k]] = rates_.output(w.registers.data(), rows + k);
+    }
+}
+
+void System::rate_derivatives(const Point& given, Workspace& w) const {
+    const Point point = prepared(given, w);
+    const Moves z{point.at[Q], point.at[V], point.at[A], point.at[CONSTANT], w.cs.data(), w.rotations.data()};
+    RateEntry* to = w.rate_entries.data();
+    each_joint_table([&](auto kernel, const std::vector<Element>& table) {
+        for (const auto& e : table) decltype(kernel)::evaluate(e, z, to);
+    });
+    if (rates_of_program_.empty()) return;
+    std::fill(to, w.rate_entries.data() + w.rate_entries.size(), RateEntry{});
+    differentiate_rates(point, w);
+    each_rate_row(w, [&](const RateRow& row) {
+        add_slopes(point, row.speed, 1, {&RateEntry::velocity_q, nullptr}, w);
+        add_slopes(point, row.second, row.whole ? 1 : -1, {&RateEntry::acceleration_q, &RateEntry::acceleration_v}, w);
+    });
+    // (G a)_q, as speeds are G v and what no velocity changes
+    for (const double sign : {1.0, -1.0}) {
+        Point other = point;
+        other.at[V] = sign > 0 ? point.at[A] : w.still.data();
+        differentiate_rates(other, w);
+        each_rate_row(w, [&](const RateRow& row) {
+            if (!row.whole) add_slopes(other, row.speed, sign, {&RateEntry::acceleration_q, nullptr}, w);
+        });
+    }
+}
+
+void System::differentiate_rates(const Point& point, Workspace& w) const {
+    rates_.run(point, w.registers.data());
+    rates_.partials(w.registers.data(), w.partials.data());
+}
+
+template <class F>
+void System::each_rate_row(Workspace& w, F&& f) const {
+    std::size_t place = first_of_program_;
+    for (const RateRow& row : rates_of_program_) {
+        for (; place < row.end; ++place) w.rate_places[rate_pattern[place].col] = static_cast<int>(place);
+        f(row);
+    }
+}
+
+// Adds the derivatives of one result of the program of rates, `count` times, to the entries of its row.
+void System::add_slopes(const Point& point, const std::vector<std::int32_t>& order, double count, SlopeKinds kinds,
+                        Workspace& w) const {
+    rates_.backwards(order, w.partials.data(), w.adjoints.data(), [&](int space, int index, double slope) {
+        const auto kind = space == V ? kinds.by_v : kinds.by_q;
+        if (kind == nullptr) return;
+        each_cause(point, space, index, [&](int column, double weight) {
+            w.rate_entries[w.rate_places[column]].*kind += count * weight * slope;
+        });
+    });
+}
+
+// A quaternion and a rotation matrix move with the small rotations of their body (T7.2).
+template <class F>
+void System::each_cause(const Point& point, int space, int index, F&& f) const {
+    if (space == V || (space == Q && index < nv)) {
+        f(index, 1.0);
+    } else if (space == X) {
+        f(nv + nc + index, 1.0);
+    } else if (space == Q) {
+        const int body = (index - nv) / 4, k = (index - nv) % 4;
+        const double* e = point.at[Q] + nv + 4 * body;
+        const double half[4][3] = {
+            {-e[1], -e[2], -e[3]}, {e[0], -e[3], e[2]}, {e[3], e[0], -e[1]}, {-e[2], e[1], e[0]}};
+        for (int axis = 0; axis < 3; ++axis) f(6 * body + 3 + axis, 0.5 * half[k][axis]);
+    } else if (space == ROTATION) {
+        const int body = index / 9, m = index % 3;
+        const double* row = point.at[ROTATION] + index - m;
+        f(6 * body + 3 + (m + 1) % 3, -row[(m + 2) % 3]);
+        f(6 * body + 3 + (m + 2) % 3, row[(m + 1) % 3]);
     }
 }
 

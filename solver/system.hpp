@@ -25,7 +25,7 @@
 #include "bushing.hpp"
 #include "elements.hpp"
 #include "linear.hpp"
-#include "spatial.hpp"
+#include "rates.hpp"
 #include "switches.hpp"
 #include "tape.hpp"
 
@@ -49,6 +49,9 @@ struct Workspace {
     Outside outside;
     std::vector<double> outside_values, outside_inputs;
     std::vector<double> registers, cs, rotations, inverse_tangents, singles, pairs, solve_work;
+    std::vector<RateEntry> rate_entries;
+    std::vector<double> partials, adjoints, still;  // of the program behind these; zero velocities
+    std::vector<int> rate_places;                   // of every column, those of the row at hand
 };
 
 class System {
@@ -79,6 +82,9 @@ public:
     void constraints(const Point& point, Workspace& w, double* phi) const;
     // velocity = G v + Phi_t and gamma, where G a = gamma on the acceleration level
     void rates(const Point& point, Workspace& w, double* velocity, double* gamma) const;
+    // How Phi' = G v + Phi_t and Phi'' = G a - gamma change with q, v and X at the point's a (T14.1): one entry of
+    // `w.rate_entries` for every place of `rate_pattern`. At a = 0 the last two are -gamma_q and -gamma_v.
+    void rate_derivatives(const Point& point, Workspace& w) const;
     // angles with their turns, then what must be positive at the start
     void monitor(const Point& point, Workspace& w, double* out) const;
     void initial_conditions(const Point& point, Workspace& w, double* values, std::vector<double>& derivatives) const;
@@ -108,7 +114,8 @@ public:
 
     // ---- structure
     Pattern pattern;
-    std::vector<char> level;  // of every constraint row: 0 position, 1 velocity, 2 acceleration
+    std::vector<Pattern::Place> rate_pattern;  // constraint rows; columns of coordinates, and of X at velocity level
+    std::vector<char> level;                   // of every constraint row: 0 position, 1 velocity, 2 acceleration
     // conditions that joints' start values put on the start: label, row or velocity, must hold or is a guess
     struct Condition {
         std::string label;
@@ -163,12 +170,21 @@ private:
     struct Triple {
         int entry, body;
     };
+    struct RateRow {  // of the program of rates: what the speed of a row depends on, and its Phi'' or gamma
+        std::vector<std::int32_t> speed, second;
+        bool whole;       // second is Phi'' itself
+        std::size_t end;  // of its places in rate_pattern
+    };
+    std::vector<RateRow> rates_of_program_;
+    std::size_t first_of_program_ = 0;     // of their places
     std::vector<Triple> tangent_entries_;  // three entries by the rates of a body's rotation
     std::vector<std::pair<int, int>> addresses_;
     Elimination eager_, patient_;
 
     template <class F>
     void each_table(F&& f) const;
+    template <class F>
+    void each_joint_table(F&& f) const;
     template <bool Derivatives>
     void evaluate(const Point& point, const Coefficients& z, Workspace& w, double* r) const;
     // fills the workspace's angles and rotations; the point with the rotations in it
@@ -181,6 +197,17 @@ private:
         return labels[coordinate].substr(0, labels[coordinate].rfind('\'') + 1);
     }
     void take_holds(const Point& point, double* phi) const;
+    struct SlopeKinds {
+        double RateEntry::*by_q, RateEntry::*by_v;
+    };
+    void differentiate_rates(const Point& point, Workspace& w) const;
+    template <class F>
+    void each_rate_row(Workspace& w, F&& f) const;
+    void add_slopes(const Point& point, const std::vector<std::int32_t>& order, double count, SlopeKinds kinds,
+                    Workspace& w) const;
+    // f(column, weight) for every coordinate or state that a number loaded moves with
+    template <class F>
+    void each_cause(const Point& point, int space, int index, F&& f) const;
     Spaces spaces() const;
     void read_counts(const Blob& blob);
     void read_elements(const Blob& blob);
@@ -188,6 +215,7 @@ private:
     void read_names(const Blob& blob);
     void read_conditions(const Blob& blob);
     void read_switches(const Blob& blob);
+    void read_rate_pattern(const Blob& blob);
     void build_pattern();
 };
 

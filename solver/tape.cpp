@@ -199,6 +199,117 @@ void Tape::run(const Point& point, double* r) const {
     }
 }
 
+bool Tape::is_load(const Instruction& i) { return i.op == LOAD; }
+
+std::pair<std::int32_t, std::int32_t> Tape::operands(const Instruction& i) {
+    if (i.op == SELECT) return {i.b, i.c};
+    return {arity[i.op] > 0 ? i.a : -1, arity[i.op] > 1 ? i.b : -1};
+}
+
+std::vector<std::int32_t> Tape::below(int output) const {
+    std::vector<char> wanted(code_.size());
+    wanted[outputs_[output]] = 1;
+    std::vector<std::int32_t> order;
+    for (std::int32_t k = outputs_[output]; k >= 0; --k) {
+        if (!wanted[k]) continue;
+        order.push_back(k);
+        const auto [first, second] = operands(code_[k]);
+        if (first >= 0) wanted[first] = 1;
+        if (second >= 0) wanted[second] = 1;
+    }
+    return order;
+}
+
+// The derivatives that mbdfmu/expressions/opcodes.py writes down as `tangent`.
+void Tape::partials(const double* r, double* p) const {
+    const Instruction* i = code_.data();
+    const int n = size();
+    for (int k = 0; k < n; ++k, ++i, p += 2) {
+        const double a = arity[i->op] > 0 ? r[i->a] : 0, b = arity[i->op] > 1 ? r[i->b] : 0, y = r[k];
+        p[0] = p[1] = 0;
+        switch (i->op) {
+            case ADD:
+                p[0] = p[1] = 1;
+                break;
+            case SUB:
+                p[0] = 1, p[1] = -1;
+                break;
+            case MUL:
+                p[0] = b, p[1] = a;
+                break;
+            case DIV:
+                p[0] = 1 / b, p[1] = -y / b;
+                break;
+            case NEG:
+                p[0] = -1;
+                break;
+            case POW:
+                p[0] = b == 0 ? 0 : b * std::pow(a, b - 1);
+                p[1] = y == 0 || code_[i->b].op == CONST ? 0 : y * std::log(a);
+                break;
+            case SIN:
+                p[0] = std::cos(a);
+                break;
+            case COS:
+                p[0] = -std::sin(a);
+                break;
+            case TAN:
+                p[0] = 1 + y * y;
+                break;
+            case ASIN:
+                p[0] = 1 / std::sqrt(1 - a * a);
+                break;
+            case ACOS:
+                p[0] = -1 / std::sqrt(1 - a * a);
+                break;
+            case ATAN:
+                p[0] = 1 / (1 + a * a);
+                break;
+            case ATAN2:
+                p[0] = b / (a * a + b * b), p[1] = -a / (a * a + b * b);
+                break;
+            case SINH:
+                p[0] = std::cosh(a);
+                break;
+            case COSH:
+                p[0] = std::sinh(a);
+                break;
+            case TANH:
+                p[0] = 1 - y * y;
+                break;
+            case EXP:
+                p[0] = y;
+                break;
+            case LOG:
+                p[0] = 1 / a;
+                break;
+            case SQRT:
+                p[0] = 0.5 / y;
+                break;
+            case ABS:
+                p[0] = (a > 0) - (a < 0);
+                break;
+            case MIN:
+                (a <= b ? p[0] : p[1]) = 1;
+                break;
+            case MAX:
+                (b <= a ? p[0] : p[1]) = 1;
+                break;
+            case SELECT:
+                (a != 0 ? p[0] : p[1]) = 1;
+                break;
+            case SQUARE:
+                p[0] = 2 * a;
+                break;
+            case LOOKUP:
+                if (i->c < Curves::highest_order) p[0] = curves_->value(i->b, i->c + 1, a);
+                break;
+            default:  // constants, and what is constant between its jumps
+                break;
+        }
+    }
+}
+
 std::string Tape::culprit(const double* r, int output) const {
     std::int32_t k = outputs_[output];
     for (;;) {  // down to the first operation on finite operands

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "blob.hpp"
@@ -56,6 +57,35 @@ public:
     double output(const double* registers, int k) const { return registers[outputs_[k]]; }
     // The operation, with its operands, that made an output of the last run not finite.
     std::string culprit(const double* registers, int output) const;
+    // ---- derivatives of outputs by what the program loads, backwards (T14.3)
+    // Of every instruction by its first two operands (of a choice: by its last two), after a run; 2 size() numbers.
+    void partials(const double* registers, double* partials) const;
+    // The instructions that an output depends on by more than a choice, the output's own first.
+    std::vector<std::int32_t> below(int output) const;
+    // f(space, index) for every number that these load
+    template <class F>
+    void each_load(const std::vector<std::int32_t>& order, F&& f) const {
+        for (const std::int32_t k : order)
+            if (is_load(code_[k])) f(code_[k].a, code_[k].b);
+    }
+    // Adds the derivative by every number loaded: found(space, index, derivative). `order` is `below` of the output;
+    // `adjoints` holds size() zeros, and does so again afterwards.
+    template <class F>
+    void backwards(const std::vector<std::int32_t>& order, const double* partials, double* adjoints, F&& found) const {
+        if (!order.empty()) adjoints[order.front()] = 1;
+        for (const std::int32_t k : order) {
+            const double weight = adjoints[k];
+            adjoints[k] = 0;
+            if (weight == 0) continue;
+            if (const Instruction& i = code_[k]; is_load(i)) {
+                found(i.a, i.b, weight);
+            } else {
+                const auto [first, second] = operands(i);
+                if (first >= 0) adjoints[first] += weight * partials[2 * k];
+                if (second >= 0) adjoints[second] += weight * partials[2 * k + 1];
+            }
+        }
+    }
     // An operation below an output that had no finite slope in the last run, with its operand; empty where all have.
     std::string steep(const double* registers, int output) const;
 
@@ -63,6 +93,8 @@ private:
     struct Instruction {
         std::int32_t op, a, b, c;
     };
+    static bool is_load(const Instruction& i);
+    static std::pair<std::int32_t, std::int32_t> operands(const Instruction& i);  // -1 where there is none
     std::vector<Instruction> code_;
     std::vector<double> constants_;
     std::vector<std::int32_t> outputs_;

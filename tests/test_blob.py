@@ -95,7 +95,7 @@ def test_damage_with_fitting_checksum_gives_our_error_or_runs(counts) -> None:
     [
         (b"", "not a compiled mbdfmu model"),
         (b"PK\3\4" + bytes(60), "not a compiled mbdfmu model"),
-        (pack({})[:8] + struct.pack("<I", 99) + pack({})[12:], "written in format 99, this solver reads format 3"),
+        (pack({})[:8] + struct.pack("<I", 99) + pack({})[12:], "written in format 99, this solver reads format 4"),
         (pack({})[:-1], "not a compiled mbdfmu model"),
         (pack({}) + b"x", "length does not match"),
         (pack({}), "section 'counts' is missing"),

@@ -128,6 +128,26 @@ class CompiledModel:
             speed, gamma = self._native.rates(t, _vector(q), _vector(v))
         return speed, gamma
 
+    def rate_derivatives(
+        self, t: float, q: Vector, v: Vector, a: Vector | None = None
+    ) -> tuple[csr_array, csr_array, csr_array]:
+        """How `rates` change: (G v + Phi_t) by q, and gamma - G a by q and by v, each with nc rows and nv columns.
+
+        Without `a` the last two are those of gamma. Derivatives by q are by increments as `moved` applies them: for
+        spatial bodies by a small rotation in body axes.
+        """
+        from scipy.sparse import coo_array
+
+        zero, states = np.zeros(self.nv), np.zeros(self.system.nx)
+        motion = [_vector(x) for x in (q, v, zero if a is None else a)]
+        with translated():
+            rows, cols, values = self._native.rate_derivatives(t, *motion, states, states)
+        kept = cols < self.nv
+        shape, places = (self.nc, self.nv), (rows[kept] - self.nv, cols[kept])
+        speed, bend, by_v = values.reshape(-1, 3)[kept].T
+        by_q, of_gamma, by_v = (coo_array((x, places), shape=shape).tocsr() for x in (speed, -bend, -by_v))
+        return by_q, of_gamma, by_v
+
     def _evaluated(
         self, name: str, t: float, motion: tuple[Vector, ...], solved: Mapping[str, Vector], *rest: float
     ) -> Vector:
