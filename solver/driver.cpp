@@ -11,7 +11,6 @@ constexpr int poll_interval = 256;
 constexpr double shortest_remainder = 1e-5;  // of the last step
 constexpr double safety = 0.9;               // [Negrut05] eq. 37b
 constexpr double least_factor = 0.2, greatest_factor = 5.0;
-constexpr double held_factor = 1.35;     // a smaller growth is not worth a new matrix
 constexpr double failure_factor = 0.25;  // after a corrector that failed
 
 std::string shown(double x) { return number(x, 6); }
@@ -264,7 +263,7 @@ double Driver::first_step(double remaining) const {
 
 double Driver::accepted_factor(double error, bool after_rejection) const {
     const double factor = safety * std::pow(std::max(error, 1e-12), -1.0 / scheme_->error_order());
-    if (factor >= 1 && (factor <= held_factor || after_rejection)) return 1;
+    if (factor >= 1 && (factor <= scheme_->least_growth() || after_rejection)) return 1;
     return std::clamp(factor, least_factor, greatest_factor);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace mbd {
 namespace {
@@ -64,6 +65,13 @@ Violation Instance::worst(const double* rows) const {
         if (!(scaled <= w.scaled)) break;  // not a number: nothing is worse
     }
     return w;
+}
+
+double Instance::rounding_of_gaps(const double* q) const {
+    double rounded = 1;
+    for (int k = 0; k < system.nq(); ++k) rounded = std::max(rounded, std::fabs(q[k]) / length());
+    for (double x : state.turns) rounded = std::max(rounded, std::fabs(x));  // of angles after many turns
+    return 64 * std::numeric_limits<double>::epsilon() * rounded;
 }
 
 // ---------------------------------------------------------------- linear solves

@@ -112,6 +112,8 @@ public:
     Point state_point();
     Violation worst(const double* rows) const;
     Violation position_violation();  // at the state
+    // how far joints seem open (scaled) at positions that are as exact as numbers can be
+    double rounding_of_gaps(const double* q) const;
     // what counts as much as a radian: 1, or the model's length
     double unit(int unknown) const { return system.rotational[unknown] ? 1 : length(); }
     std::string label(int unknown) const { return system.labels[unknown]; }

@@ -1,6 +1,9 @@
 """One file per scheme; a scheme enters its family by being imported here."""
 
 from mbdfmu.schemes.base import Scheme
+from mbdfmu.schemes.baumgarte import Baumgarte
+from mbdfmu.schemes.direct import Direct
+from mbdfmu.schemes.dopri5 import Dopri5
 from mbdfmu.schemes.hht import Hht
 
-__all__ = ["Hht", "Scheme"]
+__all__ = ["Baumgarte", "Direct", "Dopri5", "Hht", "Scheme"]

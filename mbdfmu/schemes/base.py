@@ -22,7 +22,12 @@ def option(
 class Scheme(Registered, family="scheme"):
     """Base of the schemes: a subclass lists its options in the order in which its native counterpart reads them."""
 
-    order: ClassVar[int]  # of positions and velocities
+    order: ClassVar[int]  # of positions and velocities, with the default options
+
+    @property
+    def order_with_options(self) -> int:
+        """The order in any model; some options cost one, at least in some models."""
+        return self.order
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Self:

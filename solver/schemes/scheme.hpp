@@ -30,6 +30,8 @@ public:
     virtual ~Scheme() = default;
     // the local error is O(h^error_order)
     virtual int error_order() const = 0;
+    // the step size grows by no less than this, as a change of it costs something
+    virtual double least_growth() const { return 1.35; }
     // numbers in state.memory
     virtual std::size_t memory_size() const = 0;
     // fills state.memory at a consistent state (start and restart)

@@ -4,6 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "../integrators/stability.hpp"
+#include "../integrators/table.hpp"
+#include "explicit.hpp"
 #include "hht.hpp"
 
 namespace mbd {
@@ -19,6 +22,30 @@ Options unpack(const std::string& name, const std::vector<double>& values) {
     return o;
 }
 
+struct FormulaOptions {  // in the order of mbdfmu/schemes/formulas.py
+    double formula, growing;
+};
+struct BaumgarteOptions {  // in the order of mbdfmu/schemes/baumgarte.py
+    FormulaOptions of;
+    double alpha, beta, adaptive, fraction;
+};
+inline std::unique_ptr<Formula> chosen_formula(const System& system, const FormulaOptions& o) {
+    return make_formula(static_cast<int>(o.formula), o.growing != 0, Explicit::size(system));
+}
+inline std::unique_ptr<Scheme> integrating(const System& system, const FormulaOptions& o,
+                                           std::unique_ptr<Treatment> treatment) {
+    return std::make_unique<Explicit>(system, chosen_formula(system, o), std::move(treatment));
+}
+inline std::unique_ptr<Treatment> stabilisation(const System& system, const BaumgarteOptions& o) {
+    const double beta = o.beta > 0 ? o.beta : o.alpha;  // critical
+    double limit = 0;
+    if (o.adaptive != 0) {
+        const auto formula = make_formula(static_cast<int>(o.of.formula), o.of.growing != 0, 2);
+        limit = o.fraction * stability_limit(*formula);
+    }
+    return std::make_unique<Baumgarte>(system, o.alpha, beta, limit);
+}
+
 inline std::unique_ptr<Scheme> make_scheme(const std::string& name, const System& system,
                                            const std::vector<double>& options) {
     if (name == "hht") {
@@ -29,6 +56,16 @@ inline std::unique_ptr<Scheme> make_scheme(const std::string& name, const System
                 "divides "
                 "these by 1 + alpha); use \"corrected\"");
         return std::make_unique<Hht>(system, chosen);
+    }
+    if (name == "direct")
+        return integrating(system, unpack<FormulaOptions>(name, options), std::make_unique<Treatment>());
+    if (name == "dopri5")
+        return std::make_unique<Explicit>(
+            system, std::make_unique<RungeKutta>(tableaus::dormand_prince5(), Explicit::size(system)),
+            std::make_unique<Projection>(system));
+    if (name == "baumgarte") {
+        const auto chosen = unpack<BaumgarteOptions>(name, options);
+        return integrating(system, chosen.of, stabilisation(system, chosen));
     }
     throw ModelError("no scheme is named '" + name + "'");
 }

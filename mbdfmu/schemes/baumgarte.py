@@ -1,0 +1,22 @@
+"""Options of Baumgarte's stabilisation; the scheme itself is solver/schemes/explicit.hpp."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mbdfmu.schemes.base import option
+from mbdfmu.schemes.formulas import WithFormula
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baumgarte(WithFormula, name="baumgarte"):
+    """Accelerations integrated with gaps of joints fed back as by springs and dampers, after [Haug89] 7.3, [Wu00]."""
+
+    alpha: float = option(10.0, "damping of gaps, 1/s", low=0.0)
+    beta: float = option(0.0, "stiffness of gaps, 1/s; 0 is critical damping: beta = alpha", low=0.0)
+    gains: str = option(
+        "fixed",
+        "fixed: alpha and beta as given; adaptive: both a fraction of the formula's stability limit over the step size",
+        choices=("fixed", "adaptive"),
+    )
+    fraction: float = option(0.5, "of the stability limit, for adaptive gains", low=1e-3, high=1.0)

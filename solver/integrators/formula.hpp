@@ -1,0 +1,48 @@
+// A formula for ordinary differential equations y' = f(t, y), as schemes use it: from one step to the next, with an
+// estimate of the local error. It must not know what y means.
+#pragma once
+#include <cstddef>
+#include <vector>
+
+namespace mbd {
+
+// The equations as a formula sees them.
+class Ode {
+public:
+    // f at (t, y) within a step; may move y onto what it has to lie on. False where there is no value.
+    virtual bool slope(double t, double* y, double* f) = 0;
+    // The same where the step ends: y is final afterwards.
+    virtual bool arrive(double t, double* y, double* f) = 0;
+    // The size of an error of y, over the tolerance.
+    virtual double norm(const double* error) const = 0;
+
+protected:
+    ~Ode() = default;
+};
+
+class Formula {
+public:
+    explicit Formula(int n) : end(n), end_slope(n), error(n) {}
+    virtual ~Formula() = default;
+    Formula(const Formula&) = delete;
+    Formula& operator=(const Formula&) = delete;
+
+    // The estimated local error is O(h^error_order), with what `memory` holds.
+    virtual int error_order(const double* memory) const = 0;
+    // Numbers kept from step to step; they are the caller's, so that a saved state continues bit for bit.
+    virtual std::size_t memory_size() const = 0;
+    virtual void start(const double* slope, double* memory) const = 0;
+    // Tries a step from (t, y): fills end, end_slope and error; false where the equations have no value on the way.
+    virtual bool step(Ode& ode, double t, double h, const double* y, const double* memory) = 0;
+    // Remembers the step tried last.
+    virtual void accept(double h, double* memory) = 0;
+    // Whether steps should stay equal for now, because the formula is still being started.
+    virtual bool starting(const double*) const { return false; }
+
+    std::vector<double> end, end_slope, error;
+
+protected:
+    int size() const { return static_cast<int>(end.size()); }
+};
+
+}  // namespace mbd

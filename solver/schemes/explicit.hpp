@@ -1,0 +1,242 @@
+// Schemes that integrate the accelerations of the index-1 system: an integration formula, and a treatment that keeps
+// the constraints (docs/theory.md, chapter 12).
+//
+// The vector y of the formula holds q, v and X. Orientations are quaternions, e' = e o (0, omega)/2, normalised
+// wherever accelerations are asked for; what HHT knows as the rotation theta of a step stays zero. So the history of a
+// formula is one of global coordinates.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "../integrators/formula.hpp"
+#include "treatments.hpp"
+
+namespace mbd {
+
+class Explicit final : public Scheme, private Ode {
+public:
+    Explicit(const System& system, std::unique_ptr<Formula> formula, std::unique_ptr<Treatment> treatment)
+        : s_(system),
+          formula_(std::move(formula)),
+          treatment_(std::move(treatment)),
+          index1_(system),
+          y_(size(system)),
+          phi_(system.nc) {}
+
+    static int size(const System& s) { return s.nq() + s.nv + s.nx; }
+
+    int error_order() const override { return error_order_; }
+    double least_growth() const override { return 1.1; }  // no matrix is kept for steps of one size
+    std::size_t memory_size() const override { return weights() + formula_->memory_size(); }
+
+    void start(Instance& i, double tolerance) override {
+        tolerance_ = tolerance;
+        State& st = i.state;
+        st.memory.assign(memory_size(), 0.0);
+        for (int k = 0; k < s_.nv; ++k) st.memory[k] = std::max(i.unit(k), std::fabs(st.q[k]));
+        for (int k = 0; k < s_.nx; ++k) st.memory[s_.nv + k] = std::max(s_.nominal[k], std::fabs(st.x[k]));
+        observe(i);
+        std::vector<double> slope(y_.size());
+        enter(i, 0);
+        gather(st);
+        if (!Explicit::slope(st.t, y_.data(), slope.data())) refuse(i);
+        formula_->start(slope.data(), st.memory.data() + weights());
+        error_order_ = formula_->error_order(st.memory.data() + weights());
+    }
+
+    StepResult step(Instance& i, double h, Statistics& count) override {
+        enter(i, h);
+        count_ = &count;
+        gather(i.state);
+        const double* memory = i.state.memory.data() + weights();
+        result_ = StepResult{};
+        error_order_ = formula_->error_order(memory);
+        h_ = h;
+        if (!formula_->step(*this, i.state.t, h, y_.data(), memory)) {
+            if (result_.status == Status::not_finite) find_culprit(i);
+            return result_;
+        }
+        result_.error = norm(formula_->error.data());
+        if (!std::isfinite(result_.error)) result_.status = Status::not_finite;
+        if (formula_->starting(memory)) result_.error = std::max(result_.error, steady);
+        if (result_.error > 1) result_.worst_unknown = worst_component();
+        result_.turn = s_.turns > 0 ? largest_turn() : 0;
+        examine(i);
+        return result_;
+    }
+
+    void accept(Instance& i) override {
+        State& st = i.state;
+        formula_->accept(h_, st.memory.data() + weights());
+        st.t += h_;
+        const double* y = formula_->end.data();
+        y = take(st.q, y), y = take(st.v, y), take(st.x, y);
+        st.order = order_;
+        st.a = index1_.a, st.lambda = index1_.lambda, st.xdot = index1_.xdot, st.y = index1_.y;
+        observe(i);
+        error_order_ = formula_->error_order(st.memory.data() + weights());
+    }
+
+private:
+    static constexpr double steady = 0.5;  // an error at which the step size stays as it is
+
+    const System& s_;
+    std::unique_ptr<Formula> formula_;
+    std::unique_ptr<Treatment> treatment_;
+    Index1 index1_;
+    std::vector<double> y_, phi_;
+    double tolerance_ = 1e-6, h_ = 0;
+    int error_order_ = 1;
+    Instance* instance_ = nullptr;  // during a step
+    Statistics* count_ = nullptr;
+    StepResult result_;
+    Order order_ = Order::eager;
+
+    // ---- memory: largest |q| and |X| so far, the pace of the motion; then the formula's own
+    std::size_t weights() const { return s_.nv + s_.nx + 1; }
+
+    // Running maxima ([Negrut05] eq. 34), and the pace 1/s at which units of length and angle have been travelled.
+    void observe(Instance& i) {
+        State& st = i.state;
+        double& pace = st.memory[s_.nv + s_.nx];
+        for (int k = 0; k < s_.nv; ++k) {
+            st.memory[k] = std::max(st.memory[k], std::fabs(st.q[k]));
+            pace = std::max({pace, std::fabs(st.v[k]) / i.unit(k), std::sqrt(std::fabs(st.a[k]) / i.unit(k))});
+        }
+        for (int k = 0; k < s_.nx; ++k) st.memory[s_.nv + k] = std::max(st.memory[s_.nv + k], std::fabs(st.x[k]));
+    }
+
+    void enter(Instance& i, double h) {
+        instance_ = &i;
+        order_ = i.state.order;
+        index1_.lambda = i.state.lambda, index1_.xdot = i.state.xdot, index1_.y = i.state.y;
+        treatment_->begin(i, h);
+    }
+    void gather(const State& st) {
+        auto to = std::copy(st.q.begin(), st.q.end(), y_.begin());
+        to = std::copy(st.v.begin(), st.v.end(), to);
+        std::copy(st.x.begin(), st.x.end(), to);
+    }
+    static const double* take(std::vector<double>& to, const double* from) {
+        std::copy_n(from, to.size(), to.begin());
+        return from + to.size();
+    }
+    Motion motion(double t, double* y) const { return {t, y, y + s_.nq(), y + s_.nq() + s_.nv}; }
+
+    // ---- the equations, as the formula sees them
+    bool slope(double t, double* y, double* f) override {
+        const Motion m = motion(t, y);
+        normalise(m.q);
+        return stands(treatment_->place(*instance_, index1_, m)) && accelerations(m, f);
+    }
+    bool arrive(double t, double* y, double* f) override {
+        const Motion m = motion(t, y);
+        normalise(m.q);
+        return stands(treatment_->arrive(*instance_, index1_, m)) && accelerations(m, f);
+    }
+    bool stands(Status status) {
+        result_.status = status;
+        return status == Status::done;
+    }
+    bool accelerations(const Motion& m, double* f) {
+        Instance& i = *instance_;
+        index1_.look(i, m.place());
+        treatment_->stabilise(i, index1_, m);
+        if (count_ != nullptr) ++count_->residuals;
+        const Index1::Outcome outcome = index1_.solve(i, m.place(), order_);
+        if (outcome != Index1::Outcome::done) return failed(outcome);
+        rates(m, f);
+        return true;
+    }
+    bool failed(Index1::Outcome outcome) {
+        result_.status = outcome == Index1::Outcome::singular     ? Status::singular
+                         : outcome == Index1::Outcome::not_finite ? Status::not_finite
+                                                                  : Status::slow;
+        const auto& r = index1_.rows;
+        const auto odd = std::find_if(r.begin(), r.end(), [](double x) { return !std::isfinite(x); });
+        if (odd != r.end())
+            result_.status = Status::not_finite, result_.worst_unknown = static_cast<int>(odd - r.begin());
+        if (index1_.odd_unknown >= 0) result_.worst_unknown = index1_.odd_unknown;
+        return false;
+    }
+    void rates(const Motion& m, double* f) const {
+        double* end = std::copy_n(m.v, s_.nv, f);
+        for (int b = 0; b < s_.spatial_bodies(); ++b, end += 4) {
+            const double* e = m.q + s_.nv + 4 * b;
+            const Vec omega = load(m.v + 6 * b + 3), u = load(e + 1), d = 0.5 * (e[0] * omega + cross(u, omega));
+            std::fill_n(f + 6 * b + 3, 3, 0.0);
+            end[0] = -0.5 * dot(u, omega), end[1] = d.x, end[2] = d.y, end[3] = d.z;
+        }
+        end = std::copy(index1_.a.begin(), index1_.a.end(), end);
+        std::copy(index1_.xdot.begin(), index1_.xdot.end(), end);
+    }
+    void normalise(double* q) const {
+        for (int b = 0; b < s_.spatial_bodies(); ++b) {
+            double* e = q + s_.nv + 4 * b;
+            const double scale = 1 / std::sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3]);
+            for (int k = 0; k < 4; ++k) e[k] *= scale;
+        }
+    }
+
+    // ---- errors
+    // Root mean square over positions (orientations as angles), over velocities, over states; the largest counts.
+    double norm(const double* error) const override {
+        const Instance& i = *instance_;
+        const double *weight = i.state.memory.data(), pace = std::max(weight[s_.nv + s_.nx], 1e-300);
+        double places = 0, speeds = 0, states = 0;
+        for (int k = 0; k < s_.nv; ++k) {
+            places += std::pow(error[k] / weight[k], 2);
+            speeds += std::pow(error[s_.nq() + k] / (i.unit(k) * pace), 2);
+        }
+        for (int k = s_.nv; k < s_.nq(); ++k) places += 4 * error[k] * error[k];
+        for (int k = 0; k < s_.nx; ++k) states += std::pow(error[s_.nq() + s_.nv + k] / weight[s_.nv + k], 2);
+        const double motion = std::sqrt(std::max(places, speeds) / std::max(1, s_.nv));
+        return std::max(motion, std::sqrt(states / std::max(1, s_.nx))) / tolerance_;
+    }
+    int worst_component() const {
+        const Instance& i = *instance_;
+        const double *error = formula_->error.data() + s_.nq(), *x = error + s_.nv;
+        const double pace = std::max(i.state.memory[s_.nv + s_.nx], 1e-300);
+        int worst = -1;
+        double largest = -1;
+        const auto see = [&](int unknown, double size) {
+            if (!(size <= largest)) largest = size, worst = unknown;
+        };
+        for (int k = 0; k < s_.nv; ++k) see(k, std::fabs(error[k]) / (i.unit(k) * pace));
+        for (int k = 0; k < s_.nx; ++k) see(s_.nv + s_.nc + k, std::fabs(x[k]) / i.state.memory[s_.nv + k]);
+        return worst;
+    }
+    // How far the joints are open at the end; direct integration leaves them so.
+    void examine(Instance& i) {
+        if (s_.nc == 0) return;
+        const Motion m = motion(i.state.t + h_, formula_->end.data());
+        s_.constraints(point(m), i.work, phi_.data());
+        const Violation worst = i.worst(phi_.data());
+        result_.violation = worst.scaled, result_.worst_row = worst.row;
+    }
+    Point point(const Motion& m) {
+        return instance_->point(m.t, m.q, m.v, index1_.a.data(), index1_.lambda.data(), m.x, index1_.xdot.data(),
+                                index1_.y.data());
+    }
+    void find_culprit(Instance& i) {
+        result_.culprit = s_.not_finite(point(motion(i.state.t + h_, formula_->end.data())), i.work);
+    }
+    [[noreturn]] void refuse(Instance& i) {
+        throw StepFailed("the equations of motion have no value at t = " + number(i.state.t) + " s");
+    }
+    // Two bodies that turn against each other by less than half a turn leave no doubt of the turns between them.
+    double largest_turn() const {
+        constexpr double longest = 1.5;  // rad
+        double least = 1;
+        for (int b = 0; b < s_.spatial_bodies(); ++b) {
+            const double *e = &y_[s_.nv + 4 * b], *g = &formula_->end[s_.nv + 4 * b];
+            least = std::min(least, std::fabs(e[0] * g[0] + e[1] * g[1] + e[2] * g[2] + e[3] * g[3]));
+        }
+        return 2 * std::acos(std::min(1.0, least)) / longest;
+    }
+};
+
+}  // namespace mbd
