@@ -17,7 +17,16 @@ import mbdfmu.blocks
 import mbdfmu.fmi
 import mbdfmu.forces
 import mbdfmu.joints
-from mbdfmu.analyses import CompiledModel, Equilibrium, InputSchedule, Kinematics, Settings, Simulation
+from mbdfmu.analyses import (
+    CompiledModel,
+    Equilibrium,
+    InputSchedule,
+    InverseDynamics,
+    Kinematics,
+    Settings,
+    Simulation,
+)
+from mbdfmu.analyses.inverse_dynamics import Question, inverse_dynamics
 from mbdfmu.analyses.simulate import output_times, recorded_names
 from mbdfmu.analyses.simulate import simulate as run
 from mbdfmu.analyses.stepping import Assembly
@@ -47,6 +56,7 @@ from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.lowering import lower
 from mbdfmu.results import Result
 from mbdfmu.signals import Signal, SymbolicModel, unresolved
+from mbdfmu.tabular import Table as Columns
 from mbdfmu.tabular import read_inputs
 
 _SECTION: dict[type[Element], str] = {
@@ -293,6 +303,59 @@ class Model:
         recording = run(driven, times, recorded_names(self.symbolic, record), schedule, progress)
         return self._result(recording, times[-1], parameters or {})
 
+    def inverse_dynamics(
+        self,
+        motion: Columns | Mapping[str, Any] | str | os.PathLike[str],
+        *,
+        actuators: str | Iterable[str] = (),
+        coordinates: str | Iterable[str] | None = None,
+        spline: str = "quintic",
+        tolerance: float = 1e-3,
+        record: str | Iterable[str] | None = None,
+        inputs: Any = None,
+        interpolation: str = "linear",
+        parameters: Mapping[str, float] | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Result:
+        """The values of inputs (`actuators`) that make the model move as given, with all signals and reactions.
+
+        `motion` is a result, a file of one, or a mapping with "time" and signals of positions. Velocities and
+        accelerations come from it where it has them, else from splines ("quintic" or "cubic"). `coordinates` names the
+        signals that are the motion, such as "hinge.angle"; the rest of the positions follows from the joints.
+        `tolerance` is what accelerations may lack, of the largest, and positions may miss, of the model's length. A
+        result of this very model brings its parameters and other inputs, unless they are given.
+        """
+        table = self._motion(motion)
+        if parameters is None and isinstance(table, Result) and table.description == self.description.whole().to_json():
+            parameters = table.parameters
+        solver = InverseDynamics(
+            self._shared(),
+            table,
+            Question(
+                actuators=_names(actuators),
+                coordinates=None if coordinates is None else _names(coordinates),
+                spline=spline,
+                tolerance=tolerance,
+            ),
+            inputs=self._schedule(inputs, interpolation),
+            parameters=parameters,
+        )
+        recording = inverse_dynamics(solver, recorded_names(self.symbolic, record), progress)
+        return self._result(recording, float(table.time[-1]), parameters or {})
+
+    def _motion(self, motion: Any) -> Columns:
+        if isinstance(motion, str | os.PathLike):
+            return Result.read(motion)
+        if isinstance(motion, Columns):
+            return motion
+        if not isinstance(motion, Mapping) or "time" not in motion:
+            found = f": {', '.join(map(str, motion))}" if isinstance(motion, Mapping) else ""
+            raise ModelError(
+                'the motion must be a result, a file or a mapping with "time" and signals of positions, found '
+                f"{type(motion).__name__}{found}"
+            )
+        return Columns(motion["time"], {name: values for name, values in motion.items() if name != "time"})
+
     def _times(self, t_end: float | None, step_output: float | None) -> NDArray[np.float64]:
         """Output times; the model's experiment says what is not given."""
         experiment = self.description.experiment
@@ -344,6 +407,10 @@ class Model:
             recording.failure.result = result
             raise recording.failure
         return result
+
+
+def _names(given: str | Iterable[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
 
 
 def _complete(error: ModelError, origin: str = "") -> ModelError:

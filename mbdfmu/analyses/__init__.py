@@ -3,6 +3,7 @@
 from mbdfmu.analyses.compiled import CompiledModel
 from mbdfmu.analyses.equilibrium import METHODS, Equilibrium
 from mbdfmu.analyses.inputs import InputSchedule
+from mbdfmu.analyses.inverse_dynamics import InverseDynamics
 from mbdfmu.analyses.kinematics import Kinematics
 from mbdfmu.analyses.settings import Settings
 from mbdfmu.analyses.simulate import simulate
@@ -13,6 +14,7 @@ __all__ = [
     "CompiledModel",
     "Equilibrium",
     "InputSchedule",
+    "InverseDynamics",
     "Kinematics",
     "Settings",
     "Simulation",

@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.analyses.compiled import Vector
+from mbdfmu.analyses.given_signals import Given, size_of
 from mbdfmu.analyses.native import translated
-from mbdfmu.coordinates import QUATERNION
-from mbdfmu.expressions import Node, evaluate
 from mbdfmu.lowering import Lowered
-from mbdfmu.signals import SymbolicModel
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -29,7 +27,6 @@ FITS = 1e-6  # what given positions may open a joint by, as a start as written m
 ITERATIONS = 12
 FARTHEST = 0.5  # rad, or of the model's length: a correction beyond it leads to another pose than the next one
 DEPENDENT = 1e-6  # of a row of size one: below it a row is a combination of the others
-POSITIONS = frozenset({"q", "r", "turn", "p", "t"})  # the spaces that positions consist of
 SHOWN = 6
 
 
@@ -52,103 +49,16 @@ class Opening(NamedTuple):
         return f"{self.label} is off by {self.value:.3g} {self.unit}"
 
 
-class Given:
-    """Signals of positions with given values: what they are, and how coordinates move them."""
-
-    def __init__(self, native: Any, lowered: Lowered, names: Sequence[str]) -> None:
-        model = lowered.model
-        self.names = list(names)
-        self._native, self._model = native, model
-        self._places = _places(model)
-        nodes = [model.signals[name].node for name in names]
-        self.sizes = np.array([_size(model.signals[name].unit, native.length) for name in names])
-        self._nodes = nodes
-        slopes = [(k, c, model.motion.diff(node, c)) for k, node in enumerate(nodes) for c in model.motion.of(node)]
-        self._rows = [k for k, _, _ in slopes]
-        self._columns = [lowered.coordinates[c] for _, c, _ in slopes]
-        self._slopes = [slope for _, _, slope in slopes]
-        self._rates = [model.motion.rate(node) for node in nodes]
-        self._seconds = [model.motion.rate(rate) for rate in self._rates]
-        used = frozenset().union(*(n.support for n in [*nodes, *self._slopes, *self._rates, *self._seconds]))
-        self._symbols: list[Node] = sorted(used, key=lambda s: s.index)
-        self._parameters = dict(zip(lowered.signals, native.signals(), strict=True))
-        self._orders = {name: k for k, name in enumerate(lowered.coordinates)}
-
-    def values(self, t: float, q: Vector) -> Vector:
-        """c(q, t)."""
-        return self._evaluated(self._nodes, t, q)
-
-    def gradient(self, t: float, q: Vector) -> Matrix:
-        """dc/dq, in the tangent space of orientations."""
-        matrix = np.zeros((len(self._nodes), len(self._orders)))
-        matrix[self._rows, self._columns] = self._evaluated(self._slopes, t, q)
-        return matrix
-
-    def rates(self, t: float, q: Vector) -> Vector:
-        """What of dc/dt comes from time alone."""
-        return self._evaluated(self._rates, t, q)
-
-    def seconds(self, t: float, q: Vector, v: Vector) -> Vector:
-        """The second derivative of c without accelerations."""
-        return self._evaluated(self._seconds, t, q, v)
-
-    def _evaluated(self, nodes: Sequence[Node], t: float, q: Vector, v: Vector | None = None) -> Vector:
-        turns: Vector | None = None
-        values: dict[Node, float] = {}
-        for symbol in self._symbols:
-            space, name = symbol.value
-            if space == "turn" and turns is None:
-                turns = self._native.save().turns
-            values[symbol] = self._value(space, name, t, q, v, turns)
-        return np.array([float(x) for x in evaluate(nodes, values)])
-
-    def _value(self, space: str, name: str, t: float, q: Vector, v: Vector | None, turns: Vector | None) -> float:
-        if space == "q":
-            return float(q[self._places[name]])
-        if space == "v":
-            return 0.0 if v is None else float(v[self._orders[name]])
-        if space == "r":
-            body, _, entry = name.rpartition(".r")
-            return _rotation(q[self._places[f"{body}.e0"] :][:4], int(entry[0]), int(entry[1]))
-        if space == "turn" and turns is not None:
-            return float(turns[[w.name for w in self._model.windings].index(name)])
-        if space == "p":
-            return float(self._parameters[name])
-        return {"time": t, "pace": 1.0}.get(name, 0.0)  # what is left are accelerations
-
-
-def _places(model: SymbolicModel) -> dict[str, int]:
-    """Where in q the symbols of positions stand."""
-    spatial = model.bodies if model.dimensions == 3 else []
-    names = [*model.motion.names, *(f"{body.name}.{e}" for body in spatial for e in QUATERNION)]
-    return {name: k for k, name in enumerate(names)}
-
-
-def _rotation(e: Vector, i: int, j: int) -> float:
-    """An entry of the rotation matrix of a unit quaternion."""
-    e0, u = e[0], e[1:]
-    if i == j:
-        return float(2 * (e0 * e0 + u[i] * u[i]) - 1)
-    k = 3 - i - j
-    sign = 1.0 if (j - i) % 3 == 2 else -1.0
-    return float(2 * (u[i] * u[j] + sign * e0 * u[k]))
-
-
-def _size(unit: str, length: float) -> float:
-    """What counts as much as a radian."""
-    return length if unit.startswith("m") else 1.0
-
-
 class Closure:
     """The rows at the level of positions of a started simulation, scaled: angles in rad, lengths in the model's."""
 
     def __init__(self, native: Any, lowered: Lowered, given: Sequence[str] = ()) -> None:
         model, system = lowered.model, native.system
         self._native, self._nv, self._nc = native, int(system.nv), int(system.nc)
-        self.units = np.array([_size(c.unit, native.length) for c in model.coordinates])
+        self.units = np.array([size_of(c.unit, native.length) for c in model.coordinates])
         primitives = [(c.active, row.unit) for c in model.constraints for p in c.primitives for row in p.rows]
         self._row_units = [unit for _, unit in primitives]
-        self._row_sizes = np.array([_size(unit, native.length) for unit in self._row_units])
+        self.row_sizes = np.array([size_of(unit, native.length) for unit in self._row_units])
         repeated = {row for row, _ in native.redundancies}
         held = [k for k, (on, _) in enumerate(primitives) if on and system.levels[k] == 0]
         self.rows = [k for k in held if k not in repeated]
@@ -166,7 +76,7 @@ class Closure:
     def gaps(self, t: float, q: Vector) -> Vector:
         """Phi of all rows, scaled."""
         with translated():
-            gaps: Vector = np.asarray(self._native.constraints(t, q)) / self._row_sizes
+            gaps: Vector = np.asarray(self._native.constraints(t, q)) / self.row_sizes
         return gaps
 
     def gradient(self, t: float, q: Vector) -> csr_array:
@@ -179,7 +89,7 @@ class Closure:
         with translated():
             entries = np.asarray(self._native.derivative(t, q, still, still, none, *others, 0.0, 0.0, 0.0, 0.0))
         rows, columns = self._where
-        values = entries[self._entries] * self.units[columns] / self._row_sizes[rows]
+        values = entries[self._entries] * self.units[columns] / self.row_sizes[rows]
         matrix: csr_array = coo_array((values, (rows, columns)), shape=(self._nc, self._nv)).tocsr()[self.rows]
         return matrix
 
@@ -202,7 +112,7 @@ class Closure:
             return None
         k = rows[int(np.argmax(np.nan_to_num(np.abs(gaps[rows]), nan=np.inf)))]
         unit = self._row_units[k]
-        return Opening(self.labels[self._nv + k], float(gaps[k] * self._row_sizes[k]), unit)
+        return Opening(self.labels[self._nv + k], float(gaps[k] * self.row_sizes[k]), unit)
 
     # ---------------------------------------------------------------- positions
 
@@ -220,13 +130,17 @@ class Closure:
                 q = np.asarray(self._native.system.moved(q, step * self.units))
             gaps = self.gaps(t, q)
             self.iterations += 1
-            if size <= CLOSED or (not len(target) and self._open(gaps) <= CLOSED):
+            if size <= CLOSED or (not len(target) and self._largest(gaps) <= CLOSED):
                 break
-        if not self._open(gaps) <= enough or size > FITS:
+        if not self._largest(gaps) <= enough or size > FITS:
             raise Lost(self.worst(gaps))
         return q
 
-    def _open(self, gaps: Vector) -> float:
+    def open(self, t: float, q: Vector) -> float:
+        """The largest gap of the rows that are kept."""
+        return self._largest(self.gaps(t, q))
+
+    def _largest(self, gaps: Vector) -> float:
         return float(np.abs(gaps[self.rows]).max(initial=0.0))
 
     def _step(self, t: float, q: Vector, gaps: Vector, target: Vector) -> Vector:
@@ -255,15 +169,8 @@ class Closure:
             gamma = self._native.rates(t, q, v)[1]
         return self.units * self.solved(t, q, self._kept(gamma), seconds - self.given.seconds(t, q, v))
 
-    def nearest(self, t: float, q: Vector, v: Vector, a: Vector) -> Vector:
-        """The accelerations with G a = gamma that are nearest to these."""
-        with translated():
-            gamma = self._native.rates(t, q, v)[1]
-        G = self.gradient(t, q).toarray()
-        return self.units * constrained(G, self._kept(gamma), np.eye(self._nv), a / self.units)
-
     def _kept(self, rows: Vector) -> Vector:
-        return np.asarray(rows / self._row_sizes)[self.rows]
+        return np.asarray(rows / self.row_sizes)[self.rows]
 
     def open_directions(self, t: float, q: Vector) -> list[str]:
         """The coordinates that neither rows nor given signals determine."""

@@ -96,8 +96,7 @@ class Kinematics(Simulation):
         with translated(f"model '{self._model.description.name}': "):
             self._native.pose(t, q, v, np.zeros(0))
             self._native.adopt()
-        gaps = np.abs(self._closure.gaps(t, q)[self._closure.rows])
-        self._worst = max(self._worst, float(gaps.max(initial=0.0)))
+        self._worst = max(self._worst, self._closure.open(t, q))
 
     def _check_repeated(self, t: float, q: Vector) -> None:
         """What rows left out hold, the others must go on holding."""

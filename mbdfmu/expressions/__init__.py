@@ -39,7 +39,7 @@ from mbdfmu.expressions.functions import (
     tan,
     tanh,
 )
-from mbdfmu.expressions.graph import Graph, Node
+from mbdfmu.expressions.graph import Graph, Node, postorder
 from mbdfmu.expressions.markers import MARKER_FUNCTIONS, MarkerFunction, take_apart
 from mbdfmu.expressions.opcodes import OPCODES, OPERATIONS
 from mbdfmu.expressions.parser import (
@@ -109,6 +109,7 @@ __all__ = [
     "names",
     "not_equal",
     "parse",
+    "postorder",
     "select",
     "sign",
     "sin",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,11 +59,14 @@ def compile_tape(outputs: Sequence[Node], address: Address, curves: dict[Curve, 
     )
 
 
-def evaluate(nodes: Sequence[Node], values: Mapping[Node, Any]) -> list[Any]:
-    """The values of `nodes` for given values of the symbols: numbers or arrays, real or complex."""
+def evaluate(nodes: Sequence[Node], values: Mapping[Node, Any], order: Iterable[Node] | None = None) -> list[Any]:
+    """The values of `nodes` for given values of the symbols: numbers or arrays, real or complex.
+
+    `order` is their `postorder`, for those who evaluate them many times.
+    """
     done: dict[Node, Any] = {}
     with np.errstate(all="ignore"):  # the branch not taken may divide by zero
-        for node in postorder(nodes):
+        for node in postorder(nodes) if order is None else order:
             if node.op == CONST:
                 done[node] = np.float64(node.value)
             elif node.op == LOAD:
