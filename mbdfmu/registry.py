@@ -34,8 +34,8 @@ class Registered:
     def _enter(cls) -> None:
         if not cls.family:
             raise TypeError(f"{_where(cls)} has the name {cls.type_name!r} but no family; derive it from a family")
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", cls.type_name):
-            raise TypeError(f"{_where(cls)}: the name {cls.type_name!r} may hold letters, digits and _ only")
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", cls.type_name):
+            raise TypeError(f"{_where(cls)}: the name {cls.type_name!r} may hold letters, digits, _ and - only")
         taken = cls._table.get(cls.type_name)
         # The same place may define its class again: a reloaded module, a notebook cell, @dataclass(slots=True).
         if taken is not None and _where(taken) != _where(cls):

@@ -11,6 +11,7 @@ from mbdfmu import _solver
 from mbdfmu.description import Description
 from mbdfmu.errors import ModelError, StepFailed
 from mbdfmu.lowering import lower, pack
+from mbdfmu.schemes import Hht
 
 OWN_ERRORS = (ModelError, StepFailed, _solver.NativeModelError, _solver.NativeStepFailed)
 HEADER = 32
@@ -31,7 +32,7 @@ def with_a_table() -> Description:
 def run(blob: bytes) -> None:
     """Whatever the numbers are now: read, start, step, report."""
     system = _solver.System(blob)
-    simulation = _solver.Simulation(system, "hht", [-0.3, 0, 0, 0, 0, 0.55, 1e-3, 10, 1e-10], 1e-4, 0.0, 0.0, 0.0, 1e-6)
+    simulation = _solver.Simulation(system, "hht", Hht().native(), 1e-4, 0.0, 0.0, 0.0, 1e-6)
     simulation.start(correct=True)
     simulation.advance(1e-3, limit=5)
     simulation.report()

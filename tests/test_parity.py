@@ -1,4 +1,5 @@
-"""The native HHT scheme against a plain transcription of [Negrut05]: the same steps, iterations and numbers.
+"""The native HHT scheme and its relatives against a plain transcription of [Negrut05]: the same steps, iterations and
+numbers.
 
 Both sides know nothing of each other: the transcription takes its equations from tests/reference/planar.py and its
 derivatives from complex steps. What agrees here is right on both sides or wrong in the paper.
@@ -74,18 +75,28 @@ def every_option(test: Callable[..., None]) -> Callable[..., None]:
 
 
 def pair(
-    case: Case, *, step: float = 0.0, first: float = 0.0, tolerance: float = 1e-6, **options: Any
+    case: Case,
+    *,
+    scheme: str = "hht",
+    step: float = 0.0,
+    first: float = 0.0,
+    tolerance: float = 1e-6,
+    **options: Any,
 ) -> tuple[Any, hht.Hht]:
     """The native simulation and the transcription, both at their start."""
     description = case.describe()
     if options.get("form") == "printed" and description.name == "arm":
         pytest.skip("eq. 11a is refused where forces depend on accelerations")
     system = _solver.System(lower(description, eliminate=case.eliminate).blob)
-    settings = Settings(tolerance=tolerance, step=step or None, first_step=first or None, options=options)
+    settings = Settings(
+        scheme=scheme, tolerance=tolerance, step=step or None, first_step=first or None, options=options
+    )
     native = _solver.Simulation(system, *settings.native())
     native.start()
     by_hand = case.by_hand(description)
-    transcription = hht.Hht(by_hand, tolerance, system.refactor_cost, hht.Options(**options), step, first)
+    transcription = hht.Hht(
+        by_hand, tolerance, system.refactor_cost, hht.Options(scheme=scheme, **options), step, first
+    )
     transcription.start(*by_hand.start())
     return native, transcription
 
@@ -227,6 +238,33 @@ def test_coupled_systems_agree(name: str, states: str, step: str) -> None:
     sizes = {"step": case.h} if step == "fixed" else {"first": case.h / 2}
     native, transcription = pair(case, tolerance=tolerance, states=states, **sizes)
     compare(native, transcription, lambda t: STEPS * case.h, take_over=step == "controlled")
+
+
+RELATIVES: dict[str, tuple[str, dict[str, Any]]] = {
+    "newmark": ("newmark", {"gamma": 0.6, "beta": 0.32}),
+    "trapezoidal": ("trapezoidal", {}),
+    "generalised-alpha": ("generalised-alpha", {"rho": 0.7}),
+    "sharp": ("generalised-alpha", {"rho": 0.2, "estimate": "sharp"}),
+    "hht of index 2": ("hht", {"index": 2}),
+    "trapezoidal of index 2": ("trapezoidal", {"index": 2}),
+    "generalised-alpha of index 2": ("generalised-alpha", {"index": 2, "rho": 0.5}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("relative", RELATIVES)
+def test_fixed_steps_of_relatives_agree(name: str, relative: str) -> None:
+    (scheme, options), case = RELATIVES[relative], CASES[name]
+    native, transcription = pair(case, scheme=scheme, step=case.h, **options)
+    compare(native, transcription, lambda t: STEPS * case.h)
+
+
+@without_arm
+@pytest.mark.parametrize("relative", RELATIVES)
+def test_error_controlled_steps_of_relatives_agree(name: str, relative: str) -> None:
+    (scheme, options), case = RELATIVES[relative], CASES[name]
+    native, transcription = pair(case, scheme=scheme, first=case.h / 2, **options)
+    compare(native, transcription, lambda t: STEPS * case.h, take_over=True)
 
 
 def order(form: str, system: planar.System, t_end: float, steps: int) -> float:

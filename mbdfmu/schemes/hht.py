@@ -1,10 +1,11 @@
-"""Options of the HHT scheme; the scheme itself is solver/schemes/hht.hpp."""
+"""Options of the HHT scheme; the scheme itself is solver/schemes/newmark.hpp."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
+from mbdfmu.schemes import corrector
 from mbdfmu.schemes.base import Scheme, option
 
 
@@ -27,18 +28,18 @@ class Hht(Scheme, name="hht"):
     )
     estimate: str = option("paper", "error estimate: eq. 25 of the paper (safe) or sharp in steady motion",
                            choices=("paper", "sharp"))  # fmt: skip
-    weights: str = option("model", "floor of the error weights: the model's length scale, or 1 as in the paper",
-                          choices=("model", "paper"))  # fmt: skip
     states: str = option(
         "corrected",
         "differential states: as velocities (second order) or by eq. 9a of the paper (first order)",
         choices=("corrected", "paper"),
     )
     rho: float = option(0.55, "weight of the new rate of states in eq. 9a", low=0.51, high=1.0)
-    stop_ratio: float = option(
-        1e-3, "corrector error as a fraction of the local error (c of eq. 45)", low=1e-12, high=1.0
-    )
-    max_iterations: int = option(10, "corrector iterations before the step is cut", low=2, high=1000)
-    constraint_tolerance: float = option(
-        1e-10, "largest constraint violation, fraction of the model's length", low=1e-14, high=1.0
-    )
+    weights: str = corrector.weights()
+    index: int = corrector.index()
+    stop_ratio: float = corrector.stop_ratio()
+    max_iterations: int = corrector.max_iterations()
+    constraint_tolerance: float = corrector.constraint_tolerance()
+
+    @property
+    def order_with_options(self) -> int:
+        return 1 if self.form == "printed" or self.states == "paper" else 2

@@ -7,7 +7,7 @@
 #include "../integrators/stability.hpp"
 #include "../integrators/table.hpp"
 #include "explicit.hpp"
-#include "hht.hpp"
+#include "newmark.hpp"
 
 namespace mbd {
 
@@ -46,6 +46,24 @@ inline std::unique_ptr<Treatment> stabilisation(const System& system, const Baum
     return std::make_unique<Baumgarte>(system, o.alpha, beta, limit);
 }
 
+inline std::unique_ptr<Scheme> newmark(const System& system, const NewmarkOptions& o) {
+    if (o.beta < o.gamma / 2 && o.corrector.index == 3 && system.nc > 0)
+        throw ModelError("scheme 'newmark': with beta = " + number(o.beta) + " below gamma/2 = " + number(o.gamma / 2) +
+                         " the reactions of joints grow from step to step; use a larger beta, or index = 2");
+    return std::make_unique<NewmarkFamily>(system, member(o));
+}
+
+// Empty where there is none of that name.
+inline std::unique_ptr<Scheme> relative_of_hht(const std::string& name, const System& system,
+                                               const std::vector<double>& options) {
+    if (name == "newmark") return newmark(system, unpack<NewmarkOptions>(name, options));
+    if (name == "trapezoidal")
+        return std::make_unique<NewmarkFamily>(system, member(unpack<TrapezoidalOptions>(name, options)));
+    if (name == "generalised-alpha")
+        return std::make_unique<NewmarkFamily>(system, member(unpack<GeneralisedAlphaOptions>(name, options)));
+    return nullptr;
+}
+
 inline std::unique_ptr<Scheme> make_scheme(const std::string& name, const System& system,
                                            const std::vector<double>& options) {
     if (name == "hht") {
@@ -55,7 +73,7 @@ inline std::unique_ptr<Scheme> make_scheme(const std::string& name, const System
                 "scheme 'hht': the form \"printed\" has order zero where forces depend on accelerations (eq. 11a "
                 "divides "
                 "these by 1 + alpha); use \"corrected\"");
-        return std::make_unique<Hht>(system, chosen);
+        return std::make_unique<NewmarkFamily>(system, member(chosen));
     }
     if (name == "direct")
         return integrating(system, unpack<FormulaOptions>(name, options), std::make_unique<Treatment>());
@@ -67,6 +85,7 @@ inline std::unique_ptr<Scheme> make_scheme(const std::string& name, const System
         const auto chosen = unpack<BaumgarteOptions>(name, options);
         return integrating(system, chosen.of, stabilisation(system, chosen));
     }
+    if (auto scheme = relative_of_hht(name, system, options)) return scheme;
     throw ModelError("no scheme is named '" + name + "'");
 }
 

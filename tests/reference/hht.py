@@ -1,13 +1,16 @@
-"""HHT for index-3 equations in plain NumPy: [Negrut05] sections 2 and 3, by number; must not import the package.
+"""HHT and its relatives in plain NumPy: [Negrut05] sections 2 and 3, by number; must not import the package.
 
 Read it beside the paper. Two forms of the equations of motion: "printed" is eq. 11a; "corrected" keeps the acceleration
 that balances the forces, which makes the method second order where M depends on q (docs/theory.md, chapter 5).
-What the paper leaves open (marked "choice") is decided as in solver/schemes/hht.hpp and solver/driver.cpp, so that both
-make the same steps with the same iterations. `Decisions` tells how close a decision was, since rounding may turn one.
+What the paper leaves open (marked "choice") is decided as in solver/schemes/newmark.hpp and solver/driver.cpp, so that
+both make the same steps with the same iterations. `Decisions` tells how close a decision was, since rounding may turn
+one.
 
 Differential states X come in two ways: "corrected" gives them the recursion of the velocities (docs/theory.md, 5.5),
 "paper" is eq. 9a. V and F, one vector Y here, are extrapolated as the other
 unknowns; they have to settle, but count in no error.
+
+The relatives differ in four numbers (docs/theory.md, chapter 15); index 2 adds a correction e of the positions.
 """
 
 from __future__ import annotations
@@ -38,8 +41,12 @@ class StepFailed(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """Named as in the package."""
+    """Named as in the package; `rho` is that of eq. 9a or, in generalised-alpha, the spectral radius."""
 
+    scheme: str = "hht"
+    index: int = 3
+    gamma: float = 0.5  # of newmark
+    beta: float = 0.25  # of newmark
     alpha: float = -0.3
     form: str = "corrected"
     estimate: str = "paper"
@@ -79,19 +86,71 @@ class Point(NamedTuple):
     unknowns: Vector
 
 
+class Member(NamedTuple):
+    """What tells one member of the family from another (T15.1), with the constant of its local error."""
+
+    alpha_m: float
+    alpha_f: float
+    beta: float
+    gamma: float
+    constant: float
+
+    @property
+    def shift(self) -> float:
+        """How far a runs ahead of qdd, over h (T15.2)."""
+        return self.alpha_m - self.alpha_f
+
+    @property
+    def excess(self) -> float:
+        """0 where the member is of second order."""
+        return self.gamma + self.shift - 1 / 2
+
+    @property
+    def first(self) -> Member:
+        """The first step of the stabilised form (T15.10)."""
+        return Member(0.0, 0.0, self.beta + self.shift / 2, self.gamma + self.shift, self.constant)
+
+
+def safe(alpha_m: float, alpha_f: float, beta: float) -> float:
+    """T15.3; of HHT, eq. 25."""
+    return beta - (1 - alpha_m) / (6 * (1 - alpha_f))
+
+
+def sharp(shift: float) -> float:
+    """T15.4: of a in steady motion."""
+    return 1 / 12 + shift**2 / 4
+
+
+def member(o: Options) -> Member:
+    if o.scheme == "newmark":
+        return Member(0.0, 0.0, o.beta, o.gamma, max(abs(o.beta - 1 / 6), 1 / 12) + o.gamma - 1 / 2)  # T15.5
+    if o.scheme == "trapezoidal":
+        return Member(0.0, 0.0, 1 / 4, 1 / 2, 1 / 12)
+    if o.scheme == "hht":
+        alpha_m, alpha_f = 0.0, -o.alpha
+    else:  # Chung and Hulbert
+        alpha_m, alpha_f = (2 * o.rho - 1) / (o.rho + 1), o.rho / (o.rho + 1)
+    shift = alpha_m - alpha_f
+    beta, gamma = (1 - shift) ** 2 / 4, 1 / 2 - shift  # of HHT, eq. 6
+    constant = sharp(shift) if o.estimate == "sharp" else safe(alpha_m, alpha_f, beta)
+    return Member(alpha_m, alpha_f, beta, gamma, constant)
+
+
 class Unknowns(NamedTuple):
-    """In the order of eq. 12; Y is V and F."""
+    """In the order of eq. 12; Y is V and F, gap is G e/h of the stabilised form."""
 
     a: Vector
     lam: Vector
     Xdot: Vector
     Y: Vector
+    gap: Vector = np.zeros(0)
 
 
 class Trial(NamedTuple):
     """What the corrector found for one step; `done` is False where it gave up."""
 
     z: Unknowns
+    a: Vector  # of the last iteration, which the error is estimated from
     done: bool
 
 
@@ -150,13 +209,9 @@ class Hht:
     smallest_step: float = 1e-10
 
     def __post_init__(self) -> None:
-        alpha = self.options.alpha
-        self.alpha = alpha
-        self.gamma = (1 - 2 * alpha) / 2  # eq. 6
-        self.beta = (1 - alpha) ** 2 / 4  # eq. 6
-        self.constant = self.beta - 1 / (6 * (1 + alpha))  # eq. 25
-        if self.options.estimate == "sharp":
-            self.constant = 1 / 12 + alpha**2 / 4  # of a in steady motion, where a runs alpha h ahead of qdd
+        self.member = self.use = member(self.options)
+        self.constant = self.member.constant
+        self.stabilised = self.options.index == 2
         self.by_paper = self.options.states == "paper"
         self.rho = self.options.rho
 
@@ -167,6 +222,9 @@ class Hht:
         at = s.consistent(0.0, q, v, self.X)
         self.a, self.lam, self.Xdot, self.Y = at.a, at.lam, at.Xdot, at.Y
         self.qdd, self.w, self.last_h = self.a, self.Xdot, 0.0
+        self.gap = np.zeros(len(self.lam) if self.stabilised else 0)
+        self.e = np.zeros(len(q))
+        self.stabilised = len(self.gap) > 0
         self.balance = self.force_balance()
         unit_floor = (self.options.weights == "paper") | s.rotational
         floor = np.where(unit_floor, 1.0, s.length)  # choice: the model's length
@@ -174,7 +232,7 @@ class Hht:
         self.Y_X = np.maximum(1.0, np.abs(self.X))
         p, n_d = len(q), len(self.X)
         self.psi_q = p * self.tolerance**2 / self.constant**2  # eq. 35a
-        self.psi_d = n_d * self.tolerance**2 / (self.rho - 1 / 2) ** 2  # eq. 36a
+        self.psi_d = n_d * self.tolerance**2 / (self.rho - 1 / 2) ** 2 if self.by_paper else 0.0  # eq. 36a
         self.history = [Point(0.0, self.unknowns)]  # newest first
         self.degree = 0
         self.matrix = Matrix()
@@ -191,10 +249,10 @@ class Hht:
 
     @property
     def unknowns(self) -> Vector:
-        return np.concatenate([self.a, self.lam, self.Xdot, self.Y])
+        return np.concatenate([self.a, self.lam, self.Xdot, self.Y, self.gap])
 
     def parts(self, unknowns: Vector) -> Unknowns:
-        ends = np.cumsum([len(self.a), len(self.lam), len(self.Xdot)])
+        ends = np.cumsum([len(self.a), len(self.lam), len(self.Xdot), len(self.Y)])
         return Unknowns(*np.split(unknowns, ends))
 
     def force_balance(self) -> Vector:
@@ -214,33 +272,40 @@ class Hht:
     # ---------------------------------------------------------------- section 2: the discretised equations
 
     def newmark(self, a: Vector, h: float) -> tuple[Vector, Vector]:
-        """q and v at t_{n+1}."""
-        a_n = self.leading(h)
-        q = self.q + h * self.v + h**2 / 2 * ((1 - 2 * self.beta) * a_n + 2 * self.beta * a)  # eq. 2a
-        v = self.v + h * ((1 - self.gamma) * a_n + self.gamma * a)  # eq. 2b
+        """q and v at t_{n+1}; e is zero but for the stabilised form (T15.8)."""
+        a_n, beta, gamma = self.leading(h), self.use.beta, self.use.gamma
+        q = self.q + h * self.v + h**2 / 2 * ((1 - 2 * beta) * a_n + 2 * beta * (a + self.e))  # eq. 2a
+        v = self.v + h * ((1 - gamma) * a_n + gamma * a)  # eq. 2b
         return q, v
 
     def states(self, Xdot: Vector, h: float) -> Vector:
         """X at t_{n+1}."""
         if self.by_paper:
             return self.X + h * self.Xdot + h * self.rho * (Xdot - self.Xdot)  # eq. 9a
-        return self.X + h * ((1 - self.gamma) * self.leading_w(h) + self.gamma * self.ahead(Xdot))  # T5.6
+        gamma = self.use.gamma
+        return self.X + h * ((1 - gamma) * self.leading_w(h) + gamma * self.ahead(Xdot, h))  # T15.6
 
     @property
     def dX(self) -> float:
         """dX_{n+1}/dXdot_{n+1} over h; eq. 9b."""
-        return self.rho if self.by_paper else self.gamma * (1 + self.alpha)
+        return self.rho if self.by_paper else self.use.gamma * self.dw
 
-    def ahead(self, Xdot: Vector) -> Vector:
-        """w_{n+1} of T5.6: Xdot runs alpha h ahead in it, as qdd does in a."""
-        return (1 + self.alpha) * Xdot - self.alpha * self.Xdot
+    @property
+    def dw(self) -> float:
+        """dw/dXdot, as da/dqdd (T15.1)."""
+        return (1 - self.use.alpha_f) / (1 - self.use.alpha_m)
+
+    def ahead(self, Xdot: Vector, h: float) -> Vector:
+        """w_{n+1} of T15.6: Xdot runs ahead in it, as qdd does in a."""
+        m = self.use
+        return ((1 - m.alpha_f) * Xdot + m.alpha_f * self.Xdot - m.alpha_m * self.leading_w(h)) / (1 - m.alpha_m)
 
     def leading_w(self, h: float) -> Vector:
         """w_n, as a_n in `leading`."""
         return self.moved(self.Xdot, self.w, h)
 
     def leading(self, h: float) -> Vector:
-        """a_n; in the corrected form it runs alpha times the last step ahead of qdd_n, and shall by alpha h (T5.9)."""
+        """a_n; in the corrected form it runs shift times the last step ahead of qdd_n, and shall by shift h (T5.9)."""
         return self.moved(self.qdd, self.a, h)
 
     def moved(self, present: Vector, ahead: Vector, h: float) -> Vector:
@@ -251,27 +316,32 @@ class Hht:
             return present
         return present + h / self.last_h * (ahead - present)
 
-    def balanced(self, a: Vector) -> Vector:
-        """What M is multiplied with in e1: a/(1 + alpha) as printed, qdd_{n+1} in the corrected form."""
+    def balanced(self, a: Vector, h: float) -> Vector:
+        """What M is multiplied with in e1: a/(1 + alpha) as printed, qdd_{n+1} of T15.1 in the corrected form."""
+        m = self.use
         if self.options.form == "printed":
-            return a / (1 + self.alpha)
-        return (a + self.alpha * self.qdd) / (1 + self.alpha)
+            return a / (1 - m.alpha_f)
+        return ((1 - m.alpha_m) * a + m.alpha_m * self.leading(h) - m.alpha_f * self.qdd) / (1 - m.alpha_f)
 
     def instant(self, z: Unknowns, h: float) -> Instant:
         """Everything at t_{n+1}."""
         q, v = self.newmark(z.a, h)
-        return Instant(self.t + h, q, v, self.balanced(z.a), z.lam, z.Xdot, self.states(z.Xdot, h), z.Y)
+        return Instant(self.t + h, q, v, self.balanced(z.a, h), z.lam, z.Xdot, self.states(z.Xdot, h), z.Y)
 
     def residual(self, z: Unknowns, h: float) -> Vector:
         """e1 to e5 of eq. 13; e4 and e5 are one."""
         s, at = self.system, self.instant(z, h)
         e1 = s.mass(at.q) @ at.a + s.rows(at.t, at.q).T @ at.lam - s.load(at)
         if self.options.form == "printed":
-            e1 = e1 - self.alpha / (1 + self.alpha) * self.balance  # eq. 11a
-        e2 = s.constraints(at.t, at.q) / (self.beta * h**2)
+            e1 = e1 + self.use.alpha_f / (1 - self.use.alpha_f) * self.balance  # eq. 11a
+        e2 = s.speed(at.t, at.q, at.v) / (self.use.gamma * h) if self.stabilised else self.open_positions(at, h)
         e3 = s.differential(at)
         e4 = at.Y - s.definitions(at)
         return np.concatenate([e1, e2, e3, e4])
+
+    def open_positions(self, at: Instant, h: float) -> Vector:
+        """e2 of eq. 13."""
+        return self.system.constraints(at.t, at.q) / (self.use.beta * h**2)
 
     def coefficients(self, z: Unknowns, h: float) -> NDArray[np.float64]:
         """The matrix of eq. 12, with eq. 14 and the gamma h term that the paper leaves out."""
@@ -279,7 +349,7 @@ class Hht:
         G, m = s.rows(at.t, at.q), len(z.lam)
         Ma_q = derivative(lambda q: s.mass(q) @ at.a, at.q)
         GTlam_q = derivative(lambda q: s.rows(at.t, q).T @ at.lam, at.q)
-        M_hat = s.mass(at.q) / (1 + self.alpha) + (Ma_q + GTlam_q) * self.beta * h**2  # eq. 14, without Q
+        M_hat = s.mass(at.q) / self.dw + (Ma_q + GTlam_q) * self.use.beta * h**2  # eq. 14, without Q
         Q, d, f = (self.row_of(function, at, h) for function in (s.load, s.differential, s.definitions))
         none = np.zeros((m, m)), np.zeros((m, len(z.Xdot))), np.zeros((m, len(z.Y)))
         return np.block([
@@ -293,7 +363,7 @@ class Hht:
         """The derivatives of f by the unknowns, as in the rows of eq. 12; a function of none has no rows."""
         f_ = Instant(0, *(self.partial(f, at, name) for name in Instant._fields[1:]))
         return Unknowns(
-            a=f_.a / (1 + self.alpha) + self.gamma * h * f_.v + self.beta * h**2 * f_.q,
+            a=f_.a / self.dw + self.use.gamma * h * f_.v + self.use.beta * h**2 * f_.q,
             lam=f_.lam,
             Xdot=f_.Xdot + self.dX * h * f_.X,
             Y=f_.Y,
@@ -354,36 +424,78 @@ class Hht:
         """Newton-like iteration on eq. 12."""
         predicted = self.extrapolated(min(self.degree, self.usable(h)), self.t + h)
         z = self.parts(predicted)
-        at = Iteration(groups=[Group() for _ in self.sizes(z, z, h)], renew=self.matrix_is_old(h))
+        starting = self.stabilised and self.last_h == 0 and self.options.form == "corrected"
+        self.use = self.member.first if starting else self.member
+        if self.stabilised:
+            z = self.predicted_correction(z, h)
+        at = Iteration(groups=[Group() for _ in self.sizes(z, z, h, z.a)], renew=self.matrix_is_old(h))
         while at.k < self.options.max_iterations:
             at.k += 1
             if at.renew:
                 at.renewed_at = at.k
                 self.renew_matrix(z, h)
-            delta = self.parts(np.linalg.solve(self.matrix.values, -self.residual(z, h)))  # eq. 12
+            delta, moved = self.correction(z, h)
             self.count["iterations"] += 1
             z = Unknowns(*(x + dx for x, dx in zip(z, delta, strict=True)))
             if not all(np.all(np.isfinite(dx)) for dx in delta):
                 break
-            self.judge(at, self.sizes(delta, z, h))
+            self.judge(at, self.sizes(delta, z, h, moved))
             if at.diverged:
                 break
             if at.converged and self.settled(at, delta.Y, z.Y) and self.closed(at, z.a, h):
                 self.note_iterations(at)
-                return Trial(z, True)
-        return Trial(z, False)
+                return Trial(self.with_closed_velocities(z, h) if self.stabilised else z, z.a, True)
+        return Trial(z, z.a, False)
 
-    def sizes(self, delta: Unknowns, z: Unknowns, h: float) -> list[Sizes]:
+    def sizes(self, delta: Unknowns, z: Unknowns, h: float, moved: Vector) -> list[Sizes]:
         """Of the groups of unknowns whose convergence is tested: a and, if they are not measured with it, X."""
-        places = self.norm_q(delta.a) * h**2 / math.sqrt(self.psi_q)  # eq. 45
-        q = Sizes(places, math.sqrt(self.theta_q(z.a, h)), places)
+        in_a, places = (self.norm_q(x) * h**2 / math.sqrt(self.psi_q) for x in (delta.a, delta.a + moved))  # eq. 45
+        q = Sizes(max(in_a, places), math.sqrt(self.theta_q(z.a, h)), places)
         if len(z.Xdot) == 0:
             return [q]
         if self.by_paper:
-            moved = self.norm_X(delta.Xdot) * h / math.sqrt(self.psi_d)  # eq. 46
-            return [q, Sizes(moved, math.sqrt(self.theta_d(z.Xdot, h)), places)]
-        moved = self.dX * h * self.norm_X(delta.Xdot) / (math.sqrt(len(z.Xdot)) * self.tolerance)
-        return [Sizes(max(places, moved), q.step, places)]
+            of_X = self.norm_X(delta.Xdot) * h / math.sqrt(self.psi_d)  # eq. 46
+            return [q, Sizes(of_X, math.sqrt(self.theta_d(z.Xdot, h)), places)]
+        of_X = self.dX * h * self.norm_X(delta.Xdot) / (math.sqrt(len(z.Xdot)) * self.tolerance)
+        return [Sizes(max(q.correction, of_X), q.step, places)]
+
+    # ---------------------------------------------------------------- theory 15.3: the stabilised form of index 2
+
+    def solved(self, rows: Vector) -> Vector:
+        """[Mhat G^T; G 0]^-1 [0; rows], with what belongs to Xdot and Y in it."""
+        assert self.matrix.values is not None
+        right = np.zeros(len(self.matrix.values))
+        right[len(self.a) : len(self.a) + len(rows)] = rows
+        return np.linalg.solve(self.matrix.values, right)
+
+    def predicted_correction(self, z: Unknowns, h: float) -> Unknowns:
+        """Choice: e belongs to the extrapolated G e by the matrix at hand, and is 0 without one."""
+        self.e = np.zeros(len(self.a))
+        if self.matrix.values is None:
+            return z._replace(gap=np.zeros(len(z.gap)))
+        self.e = self.solved(h * z.gap)[: len(self.a)]
+        return z
+
+    def correction(self, z: Unknowns, h: float) -> tuple[Unknowns, Vector]:
+        """Of the unknowns (eq. 12) and of e, which is moved at once."""
+        assert self.matrix.values is not None
+        residual = self.residual(z, h)
+        delta = np.linalg.solve(self.matrix.values, -residual)
+        if not self.stabilised:
+            return self.parts(delta), np.zeros(len(z.a))
+        at, p = self.instant(z, h), len(z.a)
+        left = self.open_positions(at, h) - residual[p : p + len(z.lam)]  # T15.9
+        moved = -self.solved(left)[:p]
+        self.e = self.e + moved
+        return self.parts(np.concatenate([delta, -left / h])), moved
+
+    def with_closed_velocities(self, z: Unknowns, h: float) -> Unknowns:
+        """Choice: by the matrix at hand, at the same positions."""
+        at = self.instant(z, h)
+        speed = self.system.speed(at.t, at.q, at.v)
+        delta = self.parts(np.append(self.solved(-speed / (self.use.gamma * h)), 0 * z.gap))
+        self.e = self.e - delta.a
+        return Unknowns(*(x + dx for x, dx in zip(z, delta, strict=True)))
 
     def judge(self, at: Iteration, sizes: list[Sizes]) -> None:
         """Whether to stop (eqs. 45 and 46, "simultaneously satisfied"), to renew the matrix or to give up."""
@@ -476,27 +588,32 @@ class Hht:
         return self.norm_X(Xdot - self.Xdot) ** 2 * h**2 / self.psi_d
 
     def theta_alpha(self, Xdot: Vector, h: float) -> float:
-        """(e^d/eps)^2 of the alpha recursion: eq. 34 with T5.5, which needs three points."""
-        if len(self.history) < 2:  # T5.17: w_0 = Xdot_0
-            begin = -self.alpha * (1 / 2 + self.alpha) * h * (Xdot - self.Xdot)
-            return self.norm_X(begin) ** 2 / (len(Xdot) * self.tolerance**2)
+        """(e^d/eps)^2 of the recursion of velocities: eq. 34 with T15.6, which needs three points."""
+        m = self.member
+        shift, first_order = m.shift, m.excess * h * (Xdot - self.Xdot)
+        if len(self.history) < 2:  # T15.7: w_0 = Xdot_0
+            begin = -shift * (1 / 2 + shift - m.alpha_m) / (1 - m.alpha_m) * h * (Xdot - self.Xdot)
+            return self.norm_X(begin + first_order) ** 2 / (len(Xdot) * self.tolerance**2)
         (t, newest), (before, older) = ((p.t, self.parts(p.unknowns).Xdot) for p in self.history[:2])
         second = ((Xdot - newest) / h - (newest - older) / (t - before)) / (self.t + h - before)
-        delta = (1 / 12 - self.alpha / 2 - self.alpha**2) * h**3 * 2 * second
+        delta = (1 / 12 - shift / 2 - shift**2 + shift * m.alpha_m) * h**3 * 2 * second + first_order
         return self.norm_X(delta) ** 2 / (len(Xdot) * self.tolerance**2)
 
-    def exponents(self, z: Unknowns, h: float) -> list[tuple[float, int]]:
+    def exponents(self, trial: Trial, h: float) -> list[tuple[float, int]]:
         """Each Theta with the root that belongs to it: eqs. 37b and 38b."""
-        thetas = [(self.theta_q(z.a, h), 6)]
+        thetas, z = [(self.theta_q(trial.a, h), 6)], trial.z
         if len(z.Xdot) > 0:
             thetas.append((self.theta_d(z.Xdot, h), 4) if self.by_paper else (self.theta_alpha(z.Xdot, h), 6))
         return thetas
 
     def accept(self, trial: Trial, h: float) -> None:
         at = self.instant(trial.z, h)
-        self.w = trial.z.Xdot if self.by_paper else self.ahead(trial.z.Xdot)
+        self.w = trial.z.Xdot if self.by_paper else self.ahead(trial.z.Xdot, h)
+        before = self.qdd, self.Xdot
         self.t, self.q, self.v, self.X, self.qdd = at.t, at.q, at.v, at.X, at.a
-        self.a, self.lam, self.Xdot, self.Y = trial.z
+        self.a, self.lam, self.Xdot, self.Y, self.gap = trial.z
+        if self.use is not self.member:
+            self.run_ahead(*before)
         self.last_h = h
         self.Y_q = np.maximum(self.Y_q, np.abs(self.q))
         self.Y_X = np.maximum(self.Y_X, np.abs(self.X))
@@ -504,6 +621,16 @@ class Hht:
         self.history = [Point(self.t, self.unknowns), *self.history][: HIGHEST_DEGREE + 1]
         self.balance = self.force_balance()
         self.count["steps"] += 1
+
+    def run_ahead(self, qdd: Vector, Xdot: Vector) -> None:
+        """After a first step of T15.10: a and w as all other steps have them, at both of its ends."""
+        ahead = self.member.shift * (self.qdd - qdd)
+        self.a = self.qdd + ahead
+        if not self.by_paper:
+            self.w = self.Xdot + self.member.shift * (self.Xdot - Xdot)
+        begin = self.history[0]
+        self.history[0] = Point(begin.t, np.concatenate([qdd + ahead, begin.unknowns[len(ahead) :]]))
+        self.matrix.values = None
 
     def advance(self, t_end: float) -> None:
         """One accepted step towards t_end."""
@@ -531,7 +658,7 @@ class Hht:
         while True:
             h, last = self.fitted(t_end - self.t)
             trial = self.correct(h)
-            thetas = self.exponents(trial.z, h) if trial.done else []
+            thetas = self.exponents(trial, h) if trial.done else []
             if trial.done and self.decisions.at_most(max(theta for theta, _ in thetas), 1.0):  # eqs. 47c and 48c
                 break
             self.count["rejected"] += 1

@@ -1,17 +1,22 @@
-// HHT for index-3 equations of motion, after [Negrut05], in the corrected second-order form (docs/theory.md, chapter
-// 5).
+// The Newmark family on constrained equations of motion: HHT after [Negrut05] in its corrected second-order form,
+// Newmark, the trapezoidal rule and generalised-alpha, of index 3 or stabilised of index 2 (docs/theory.md, chapters 5
+// and 15).
 //
-// Unknowns at t_{n+1}: a, lambda, Xdot, Y.  With gamma = (1 - 2 alpha)/2, beta = (1 - alpha)^2/4 ([Negrut05] eq. 6):
+// Unknowns at t_{n+1}: a, lambda, Xdot, Y.
 //
-//   q = q_n + h v_n + h^2/2 [(1 - 2 beta) a_n + 2 beta a]          eq. 2a
+//   q = q_n + h v_n + h^2/2 [(1 - 2 beta) a_n + 2 beta a]          [Negrut05] eq. 2a
 //   v = v_n + h [(1 - gamma) a_n + gamma a]                        eq. 2b
-//   X = X_n + h [(1 - gamma) w_n + gamma w],  w = (1 + alpha) Xdot - alpha Xdot_n      (T5.6), or by option
+//   (1 - alpha_m) a + alpha_m a_n = (1 - alpha_f) qdd + alpha_f qdd_n                  (T15.1)
+//   X as v, with w and Xdot in the places of a and qdd (T15.6), or by option of hht
 //   X = X_n + h [(1 - rho) Xdot_n + rho Xdot]                                          eq. 9a
-//   0 = M qdd + G^T lambda - Q,   qdd = (a + alpha qdd_n)/(1 + alpha)                  (T5.2), corrected eq. 11a
+//   0 = M qdd + G^T lambda - Q                                     (T5.2), corrected eq. 11a
 //   0 = Phi/(beta h^2)                                             eq. 13
 //   0 = d(Xdot, X, q, v, qdd, lambda, Y, t),  0 = Y - f(..)        eq. 8
 //
-// qdd is the acceleration that balances the forces; a runs alpha h ahead of it. Not a mistake.
+// qdd is the acceleration that balances the forces; a runs `shift` h ahead of it, shift = alpha_m - alpha_f. Not a
+// mistake. In the stabilised form of index 2 (T15.8)
+//
+//   q = [eq. 2a] + beta h^2 e,    0 = (G v + Phi_t)/(gamma h),    0 = Phi/(beta h^2),    0 = Mhat e + G^T mu
 #pragma once
 #include <algorithm>
 #include <array>
@@ -23,27 +28,82 @@
 
 namespace mbd {
 
-struct HhtOptions {  // in the order of mbdfmu/schemes/hht.py
-    double alpha, printed_form, sharp_estimate, unit_weights, states_of_paper, rho, stop_ratio, max_iterations,
-        constraint_tolerance;
+// The options that every member has, in the order of the files in mbdfmu/schemes/.
+struct CorrectorOptions {
+    double unit_weights, index, stop_ratio, max_iterations, constraint_tolerance;
 };
 
-class Hht final : public Scheme {
+struct HhtOptions {
+    double alpha, printed_form, sharp_estimate, states_of_paper, rho;
+    CorrectorOptions corrector;
+};
+
+struct NewmarkOptions {
+    double gamma, beta;
+    CorrectorOptions corrector;
+};
+
+struct TrapezoidalOptions {
+    CorrectorOptions corrector;
+};
+
+struct GeneralisedAlphaOptions {
+    double rho, sharp_estimate;
+    CorrectorOptions corrector;
+};
+
+// One member of the family.
+struct NewmarkMember {
+    double alpha_m, alpha_f, beta, gamma;
+    double constant;    // of the local error: what it is to h^2 (a - a_n)
+    double excess = 0;  // gamma + shift - 1/2: 0 where the member is of second order
+    bool printed_form = false, states_of_paper = false;
+    double rho = 1;
+    CorrectorOptions corrector;
+    double shift() const { return alpha_m - alpha_f; }
+};
+
+inline NewmarkMember member(const HhtOptions& o) {
+    const double alpha = o.alpha, beta = (1 - alpha) * (1 - alpha) / 4;            // [Negrut05] eq. 6
+    const double constant = o.sharp_estimate != 0 ? 1.0 / 12 + alpha * alpha / 4   // (T5.4)
+                                                  : beta - 1 / (6 * (1 + alpha));  // eq. 25
+    NewmarkMember m{0, -alpha, beta, (1 - 2 * alpha) / 2, constant, 0, false, false, o.rho, o.corrector};
+    m.printed_form = o.printed_form != 0;
+    m.states_of_paper = o.states_of_paper != 0;
+    return m;
+}
+
+inline NewmarkMember member(const NewmarkOptions& o) {
+    const double excess = o.gamma - 0.5;
+    // beta = 1/6 has no such error in q, but that of v still (T15.5)
+    const double constant = std::max(std::fabs(o.beta - 1.0 / 6), 1.0 / 12) + excess;
+    return {0, 0, o.beta, o.gamma, constant, excess, false, false, 1, o.corrector};
+}
+
+inline NewmarkMember member(const TrapezoidalOptions& o) { return member(NewmarkOptions{0.5, 0.25, o.corrector}); }
+
+inline NewmarkMember member(const GeneralisedAlphaOptions& o) {
+    const double alpha_m = (2 * o.rho - 1) / (o.rho + 1), alpha_f = o.rho / (o.rho + 1), shift = alpha_m - alpha_f;
+    const double beta = (1 - shift) * (1 - shift) / 4;
+    const double constant = o.sharp_estimate != 0 ? 1.0 / 12 + shift * shift / 4                 // (T15.4)
+                                                  : beta - (1 - alpha_m) / (6 * (1 - alpha_f));  // (T15.3)
+    return {alpha_m, alpha_f, beta, 0.5 - shift, constant, 0, false, false, 1, o.corrector};
+}
+
+class NewmarkFamily final : public Scheme {
 public:
-    Hht(const System& system, const HhtOptions& options)
+    NewmarkFamily(const System& system, const NewmarkMember& m)
         : s_(system),
-          o_(options),
-          gamma_((1 - 2 * o_.alpha) / 2),
-          beta_((1 - o_.alpha) * (1 - o_.alpha) / 4),
-          constant_(o_.sharp_estimate ? 1.0 / 12 + o_.alpha * o_.alpha / 4  // (T5.4)
-                                      : beta_ - 1 / (6 * (1 + o_.alpha))),  // eq. 25
+          m_(m),
+          stabilised_(m.corrector.index == 2 && system.nc > 0),
           q_(s_.nq()),
           v_(s_.nv),
-          z_(s_.n()),
+          z_(s_.n() + (stabilised_ ? s_.nc : 0)),
           a_(z_.data()),
           lambda_(a_ + s_.nv),
           xdot_(lambda_ + s_.nc),
           y_(xdot_ + s_.nx),
+          gap_(y_ + s_.ny),
           qdd_(s_.nv),
           x_(s_.nx),
           w_(s_.nx),
@@ -52,11 +112,19 @@ public:
           q_fixed_(s_.nv),
           v_fixed_(s_.nv),
           a_start_(s_.nv),
+          qdd_fixed_(s_.nv),
           x_fixed_(s_.nx),
-          zero_(s_.nv) {}
+          w_fixed_(s_.nx),
+          zero_(s_.nv),
+          e_(stabilised_ ? s_.nv : 0),
+          re_(stabilised_ ? s_.n() : 0),
+          speed_(stabilised_ ? s_.nc : 0),
+          unused_(stabilised_ ? s_.nc : 0) {
+        use(m_);
+    }
 
-    Hht(const Hht&) = delete;
-    Hht& operator=(const Hht&) = delete;
+    NewmarkFamily(const NewmarkFamily&) = delete;
+    NewmarkFamily& operator=(const NewmarkFamily&) = delete;
 
     int error_order() const override { return 3; }
     std::size_t memory_size() const override { return layout_.size; }
@@ -73,17 +141,18 @@ public:
             m[at.per_weight + k] = 1 / std::max(floor_weight(i, k), std::fabs(i.state.q[k]));
         for (int k = 0; k < s_.nx; ++k)
             m[at.per_weight + s_.nv + k] = 1 / std::max(s_.nominal[k], std::fabs(i.state.x[k]));
+        std::fill(z_.begin() + s_.n(), z_.end(), 0.0);
         remember(i);
-        if (o_.printed_form != 0) keep_force_balance(i);
+        if (m_.printed_form) keep_force_balance(i);
     }
 
     StepResult step(Instance& i, double h, Statistics& count) override {
-        predict(i.state, h);
+        predict(i, h);
         const bool kept = counter(i.state, FACTOR_H) != 0;
         StepResult result = correct(i, h, count);
         if (result.status != Status::done && kept) {  // before the step is blamed: the same with a new matrix
             counter(i.state, FACTOR_H) = 0;
-            predict(i.state, h);
+            predict(i, h);
             result = correct(i, h, count);
         }
         h_ = h;
@@ -99,7 +168,8 @@ public:
         State& st = i.state;
         const Layout& at = layout_;
         double* m = st.memory.data();
-        std::copy_n(o_.printed_form != 0 ? a_ : qdd_.data(), s_.nv, m + at.qdd);
+        if (starting_) run_ahead(st);
+        std::copy_n(m_.printed_form ? a_ : qdd_.data(), s_.nv, m + at.qdd);
         std::copy(w_.begin(), w_.end(), m + at.w);
         const auto grow = [](double& per_weight, double value) {  // the running maximum of eq. 34
             if (std::fabs(value) * per_weight > 1) per_weight = 1 / std::fabs(value);
@@ -115,7 +185,7 @@ public:
         std::copy(y_, y_ + s_.ny, st.y.begin());
         choose_degree(st);
         remember(i);
-        if (o_.printed_form != 0) keep_force_balance(i);
+        if (m_.printed_form) keep_force_balance(i);
     }
 
 private:
@@ -127,29 +197,36 @@ private:
     Point trial_;  // where the iterates lie; the same through a step
 
     const System& s_;
-    const HhtOptions o_;
-    const double gamma_, beta_, constant_;
+    const NewmarkMember m_;
+    const bool stabilised_;
+    bool starting_ = false;                                    // the step is a first one of (T15.10)
+    double alpha_m_ = 0, alpha_f_ = 0, beta_ = 0, gamma_ = 0;  // of the step
     double tolerance_ = 1e-6, h_ = 0;
     std::vector<double> q_, v_;
-    std::vector<double> z_;             // the unknowns: a, lambda, Xdot, Y
-    double *a_, *lambda_, *xdot_, *y_;  // where they lie in z
-    std::vector<double> qdd_, x_, w_, r_, phi_, q_fixed_, v_fixed_, a_start_, x_fixed_, zero_;
+    std::vector<double> z_;                    // the unknowns: a, lambda, Xdot, Y; stabilised, G e/h also
+    double *a_, *lambda_, *xdot_, *y_, *gap_;  // where they lie in z
+    std::vector<double> qdd_, x_, w_, r_, phi_, q_fixed_, v_fixed_, a_start_, qdd_fixed_, x_fixed_, w_fixed_, zero_;
+    std::vector<double> e_, re_, speed_, unused_;  // of the stabilised form: e, its residual, G v + Phi_t
+
+    void use(const NewmarkMember& m) { alpha_m_ = m.alpha_m, alpha_f_ = m.alpha_f, beta_ = m.beta, gamma_ = m.gamma; }
+    // how much faster a follows qdd than itself, da/dqdd
+    double lead() const { return (1 - alpha_f_) / (1 - alpha_m_); }
 
     // ---- the scheme's memory within State
     struct Layout {
         int qdd, w, per_weight, balance, history, counters, size;
     };
-    // a history slot: size of the step that led to it, a, lambda, Xdot, Y
+    // a history slot: size of the step that led to it, then z
     // counters: points in history, newest slot, degree of the predictor, h of the factorisation (0 = none),
     //           iterations of the step after the last refactorisation, iterations lost since
     enum Counter { POINTS, NEWEST, DEGREE, FACTOR_H, FRESH_ITERATIONS, EXCESS, COUNTERS };
-    int record() const { return 1 + s_.n(); }
+    int record() const { return 1 + static_cast<int>(z_.size()); }
     Layout make_layout() const {
         Layout l{};
         l.w = l.qdd + s_.nv;
         l.per_weight = l.w + s_.nx;
         l.balance = l.per_weight + s_.nv + s_.nx;
-        l.history = l.balance + (o_.printed_form != 0 ? s_.nv : 0);
+        l.history = l.balance + (m_.printed_form ? s_.nv : 0);
         l.counters = l.history + history_length * record();
         l.size = l.counters + COUNTERS;
         return l;
@@ -157,7 +234,7 @@ private:
     const Layout layout_ = make_layout();
     double& counter(State& st, Counter c) const { return st.memory[layout_.counters + c]; }
 
-    double floor_weight(const Instance& i, int k) const { return o_.unit_weights != 0 ? 1.0 : i.unit(k); }
+    double floor_weight(const Instance& i, int k) const { return m_.corrector.unit_weights != 0 ? 1.0 : i.unit(k); }
 
     // ---- history and predictor ([Negrut05] 3.5): polynomial through the last points, of the degree that predicted
     // best
@@ -175,7 +252,8 @@ private:
         to = std::copy(st.a.begin(), st.a.end(), to);
         to = std::copy(st.lambda.begin(), st.lambda.end(), to);
         to = std::copy(st.xdot.begin(), st.xdot.end(), to);
-        std::copy(st.y.begin(), st.y.end(), to);
+        to = std::copy(st.y.begin(), st.y.end(), to);
+        std::copy(z_.begin() + s_.n(), z_.end(), to);
     }
 
     // Lagrange weights of the polynomials through the newest degree + 1 points, at h after the newest. They depend on
@@ -200,29 +278,66 @@ private:
             }
     }
 
-    void predict(State& st, double h) {
+    void predict(Instance& i, double h) {
+        State& st = i.state;
         extrapolation(st, h);
         const double* weights = weights_[std::min(static_cast<int>(counter(st, DEGREE)), highest_weights_)];
         const double *p0 = slot(st, 0) + 1, *p1 = slot(st, 1) + 1, *p2 = slot(st, 2) + 1, *p3 = slot(st, 3) + 1;
         const double w0 = weights[0], w1 = weights[1], w2 = weights[2], w3 = weights[3];
         for (std::size_t k = 0; k < z_.size(); ++k) z_[k] = w0 * p0[k] + w1 * p1[k] + w2 * p2[k] + w3 * p3[k];
+        choose_member(st);
+        go_on_from(st, h);
+        if (stabilised_) predict_correction(i, h);
+    }
 
-        // what eqs. 2a, 2b and T5.6 add from t_n
+    // The first step of the stabilised form has a = qdd, and sums that are right by themselves (T15.10).
+    void choose_member(State& st) {
+        starting_ = stabilised_ && !m_.printed_form && slot(st, 0)[0] == 0;
+        use(m_);
+        if (!starting_) return;
+        alpha_m_ = alpha_f_ = 0;
+        beta_ += m_.shift() / 2;
+        gamma_ += m_.shift();
+    }
+
+    // what eqs. 2a, 2b, T15.1 and T15.6 add from t_n
+    void go_on_from(State& st, double h) {
         const double c1 = h * h / 2 * (1 - 2 * beta_), c2 = h * (1 - gamma_);
-        // a_n runs ahead of qdd_n by alpha times the last step; eqs. 2 want it ahead by alpha times this one (T5.9).
+        // a_n runs ahead of qdd_n by `shift` times the last step; eqs. 2 want it ahead by as much of this one (T5.9).
         const double last = slot(st, 0)[0];
-        const bool scaled = o_.printed_form == 0 && last > 0;
+        const bool scaled = !m_.printed_form && last > 0;
         const double ratio = !scaled ? 1 : last > crowded * h ? h / last : 0;
         const double *qdd = st.memory.data() + layout_.qdd, *w = st.memory.data() + layout_.w;
+        const double alpha_f = m_.printed_form ? 0 : alpha_f_;
         for (int k = 0; k < s_.nv; ++k) {
             const double a = a_start_[k] = qdd[k] + ratio * (st.a[k] - qdd[k]);
             q_fixed_[k] = st.q[k] + h * st.v[k] + c1 * a;
             v_fixed_[k] = st.v[k] + c2 * a;
+            qdd_fixed_[k] = alpha_m_ * a - alpha_f * qdd[k];
         }
-        if (by_paper())
-            for (int k = 0; k < s_.nx; ++k) x_fixed_[k] = st.x[k] + h * (1 - o_.rho) * st.xdot[k];
-        else
-            for (int k = 0; k < s_.nx; ++k) x_fixed_[k] = st.x[k] + c2 * (st.xdot[k] + ratio * (w[k] - st.xdot[k]));
+        if (by_paper()) {
+            for (int k = 0; k < s_.nx; ++k) x_fixed_[k] = st.x[k] + h * (1 - m_.rho) * st.xdot[k];
+            std::fill(w_fixed_.begin(), w_fixed_.end(), 0.0);
+            return;
+        }
+        for (int k = 0; k < s_.nx; ++k) {
+            const double w_n = st.xdot[k] + ratio * (w[k] - st.xdot[k]);
+            x_fixed_[k] = st.x[k] + c2 * w_n;
+            w_fixed_[k] = alpha_f_ * st.xdot[k] - alpha_m_ * w_n;
+        }
+    }
+
+    // After a first step of (T15.10): a and w as they run ahead in all other steps, at both of its ends.
+    void run_ahead(State& st) {
+        const double shift = m_.shift(), *qdd = st.memory.data() + layout_.qdd;
+        double* begin = slot(st, 0) + 1;
+        for (int k = 0; k < s_.nv; ++k) {
+            const double ahead = shift * (qdd_[k] - qdd[k]);
+            a_[k] = qdd_[k] + ahead;
+            begin[k] = qdd[k] + ahead;
+        }
+        for (int k = 0; k < s_.nx && !by_paper(); ++k) w_[k] = xdot_[k] + shift * (xdot_[k] - st.xdot[k]);
+        counter(st, FACTOR_H) = 0;  // other members have another matrix
     }
 
     // The degree that would have predicted the accepted step best; one more where the best is the highest tried.
@@ -246,25 +361,26 @@ private:
 
     // ---- corrector ([Negrut05] 3.4)
     void place(const State& st, double h) {
-        const double bq = beta_ * h * h, bv = gamma_ * h, one = 1 / (1 + o_.alpha);
-        const bool printed = o_.printed_form != 0;
-        const double *qdd = st.memory.data(), back = printed ? 0 : o_.alpha;
+        const double bq = beta_ * h * h, bv = gamma_ * h, mine = 1 - alpha_m_, one = 1 / (1 - alpha_f_);
         for (int k = 0; k < s_.nv; ++k) {
             q_[k] = q_fixed_[k] + bq * a_[k];
             v_[k] = v_fixed_[k] + bv * a_[k];
-            qdd_[k] = (a_[k] + back * qdd[k]) * one;
+            qdd_[k] = (mine * a_[k] + qdd_fixed_[k]) * one;
         }
+        if (stabilised_)
+            for (int k = 0; k < s_.nv; ++k) q_[k] += bq * e_[k];
         s_.turn(st.q.data(), q_.data());
-        const double ahead = by_paper() ? 0 : o_.alpha, bx = by_paper() ? o_.rho * h : bv;
+        const double of_rate = by_paper() ? 1 : 1 - alpha_f_, of_w = by_paper() ? 1 : 1 / mine;
+        const double bx = by_paper() ? m_.rho * h : bv;
         for (int k = 0; k < s_.nx; ++k) {
-            w_[k] = (1 + ahead) * xdot_[k] - ahead * st.xdot[k];
+            w_[k] = (of_rate * xdot_[k] + w_fixed_[k]) * of_w;
             x_[k] = x_fixed_[k] + bx * w_[k];
         }
     }
 
-    bool by_paper() const { return o_.states_of_paper != 0; }
-    // dX/dXdot (T5.11), eq. 9b
-    double per_rate(double h) const { return by_paper() ? o_.rho * h : gamma_ * (1 + o_.alpha) * h; }
+    bool by_paper() const { return m_.states_of_paper; }
+    // dX/dXdot (T15.7), eq. 9b
+    double per_rate(double h) const { return by_paper() ? m_.rho * h : gamma_ * lead() * h; }
 
     // Residual at the present iterate; with a new factorisation where asked. False where that is singular.
     bool evaluate(Instance& i, double h, bool derive, Statistics& count) {
@@ -274,7 +390,8 @@ private:
         if (derive) {
             ++count.jacobians;
             const double cv = gamma_ * h, cx = per_rate(h);
-            s_.residual_and_derivative(p, {1 / (1 + o_.alpha), cv, bq, cx, cx / cv}, i.work, r_.data());
+            const double ca = (1 - alpha_m_) / (1 - alpha_f_);
+            s_.residual_and_derivative(p, {ca, cv, bq, cx, cx / cv}, i.work, r_.data());
             Factor& factor = i.state.factor;
             counter(i.state, FACTOR_H) = 0;
             if (!i.factorise(factor, i.state.order)) return false;
@@ -282,14 +399,65 @@ private:
         } else {
             s_.residual(p, i.work, r_.data());
         }
-        const double per_level[3] = {1 / bq, 1 / (gamma_ * h), 1 + o_.alpha};  // eq. 13, and its like (T7.9)
+        const double per_level[3] = {1 / bq, 1 / (gamma_ * h), lead()};  // eq. 13, and its like (T7.9)
         for (int k = 0; k < s_.nc; ++k) r_[s_.nv + k] *= per_level[static_cast<int>(s_.level[k])];
+        if (stabilised_) take_velocities(i, h);
         i.mask_rows(r_.data());
-        if (o_.printed_form != 0) {
+        if (m_.printed_form) {
             const double* balance = i.state.memory.data() + layout_.balance;
             for (int k = 0; k < s_.nv; ++k) r_[k] += balance[k];
         }
         return true;
+    }
+
+    // ---- the stabilised form: positions move by beta h^2 (a + e), velocities by gamma h a (T15.8)
+
+    // The constraints determine a by their velocities; e by what that leaves of their positions (T15.9).
+    void take_velocities(Instance& i, double h) {
+        s_.rates(trial_, i.work, speed_.data(), unused_.data());
+        std::fill(re_.begin(), re_.end(), 0.0);
+        for (int k = 0; k < s_.nc; ++k) {
+            if (s_.level[k] != 0) continue;
+            double &row = r_[s_.nv + k], speed = speed_[k] / (gamma_ * h);
+            re_[s_.nv + k] = row - speed;
+            row = speed;
+        }
+        i.mask_rows(re_.data());
+    }
+
+    // e from the extrapolated G e, so that it lies in the range of Mhat^-1 G^T: what it has beside that would be
+    // extrapolated from step to step with nothing to determine it.
+    void predict_correction(Instance& i, double h) {
+        std::fill(e_.begin(), e_.end(), 0.0);
+        if (counter(i.state, FACTOR_H) == 0) return std::fill(gap_, gap_ + s_.nc, 0.0);
+        std::fill(re_.begin(), re_.end(), 0.0);
+        for (int k = 0; k < s_.nc; ++k) re_[s_.nv + k] = h * gap_[k];
+        place(i.state, h);
+        i.mask_rows(re_.data());
+        i.solve(i.state.factor, re_.data());
+        s_.increments(q_.data(), re_.data());
+        std::copy_n(re_.begin(), s_.nv, e_.begin());
+    }
+
+    void improve_correction(Instance& i, double h) {
+        for (int k = 0; k < s_.nc; ++k) gap_[k] -= re_[s_.nv + k] / h;
+        i.solve(i.state.factor, re_.data());
+        s_.increments(q_.data(), re_.data());
+        for (int k = 0; k < s_.nv; ++k) e_[k] -= re_[k];
+    }
+
+    // Velocities onto G v = -Phi_t, where corrections of the positions have moved that: by the matrix at hand, at the
+    // same positions.
+    void close_velocities(Instance& i, double h) {
+        s_.rates(trial_, i.work, speed_.data(), unused_.data());
+        std::fill(r_.begin(), r_.end(), 0.0);
+        for (int k = 0; k < s_.nc; ++k)
+            if (s_.level[k] == 0) r_[s_.nv + k] = speed_[k] / (gamma_ * h);
+        i.mask_rows(r_.data());
+        i.solve(i.state.factor, r_.data());
+        for (int k = 0; k < s_.n(); ++k) z_[k] -= r_[k];
+        for (int k = 0; k < s_.nv; ++k) e_[k] += r_[k];
+        place(i.state, h);
     }
 
     // Of one group of unknowns, as fractions of the tolerated local error: what the last correction changed, and what
@@ -305,8 +473,9 @@ private:
     void improve(Instance& i, double h, Sizes (&sizes)[most_groups]) {
         i.solve(i.state.factor, r_.data());
         s_.increments(q_.data(), r_.data());
+        if (stabilised_) improve_correction(i, h);
         const double* per_weight = i.state.memory.data() + layout_.per_weight;
-        for (std::size_t k = 0; k < z_.size(); ++k) z_[k] -= r_[k];
+        for (int k = 0; k < s_.n(); ++k) z_[k] -= r_[k];
         double sum = 0, total = 0;
         for (int k = 0; k < s_.nv; ++k) {
             const double d = r_[k] * per_weight[k], x = (a_[k] - a_start_[k]) * per_weight[k];
@@ -314,14 +483,22 @@ private:
             total += x * x;
         }
         total = std::max(0.0, total + turning_error(h, per_weight));
-        const double places = scale(h, s_.nv) * std::sqrt(sum);
-        sizes[0] = {places, scale(h, s_.nv) * std::sqrt(total), places};
+        const double change = scale(h, s_.nv) * std::sqrt(sum);
+        const double places = stabilised_ ? scale(h, s_.nv) * change_of_places(per_weight) : change;
+        sizes[0] = {std::max(change, places), scale(h, s_.nv) * std::sqrt(total), places};
         if (s_.nx == 0) return;
         const double moved = norm_of_states(r_.data() + s_.nv + s_.nc, per_weight);
         if (by_paper())
-            sizes[1] = {(o_.rho - 0.5) * h * moved, paper_error(i.state, h), places};  // eq. 46
+            sizes[1] = {(m_.rho - 0.5) * h * moved, paper_error(i.state, h), places};  // eq. 46
         else
             sizes[0].correction = std::max(sizes[0].correction, per_rate(h) * moved);
+    }
+
+    // Norm of the last correction of a + e.
+    double change_of_places(const double* per_weight) const {
+        double sum = 0;
+        for (int k = 0; k < s_.nv; ++k) sum += std::pow((r_[k] + re_[k]) * per_weight[k], 2);
+        return std::sqrt(sum);
     }
 
     // Composite error of eq. 34 for the states, over the tolerance.
@@ -337,7 +514,7 @@ private:
         double sum = 0;
         for (int b = 0; b < s_.spatial_bodies(); ++b) {
             const int k = 6 * b + 3;
-            const Vec miss = (-h / (12 * constant_)) * cross(load(&v_[k]), load(a_ + k));
+            const Vec miss = (-h / (12 * m_.constant)) * cross(load(&v_[k]), load(a_ + k));
             const Vec change = load(a_ + k) - load(&a_start_[k]);
             const double scale = per_weight[k] * per_weight[k];
             sum += scale * (2 * dot(change, miss) + dot(miss, miss));
@@ -349,13 +526,17 @@ private:
     // its place (eq. 39), because the step size control keeps them equal. Where something else keeps the step short
     // (fixed steps, communication points) that would let the corrector's error, which enters the velocity divided by h,
     // outgrow the local error by far: here it is a fraction of the smaller of both (T5.8).
-    double allowed(double step_error) const { return std::max(o_.stop_ratio * std::min(1.0, step_error), rounding()); }
+    double allowed(double step_error) const {
+        return std::max(m_.corrector.stop_ratio * std::min(1.0, step_error), rounding());
+    }
     // A correction of this size is rounding of q, whatever the convergence.
     double rounding() const { return std::numeric_limits<double>::epsilon() / tolerance_; }
 
     // [Negrut05] eqs. 25 and 34: local error of the positions over the tolerance, for a change of acceleration of norm
     // 1
-    double scale(double h, int count) const { return constant_ * h * h / (tolerance_ * std::sqrt(std::max(1, count))); }
+    double scale(double h, int count) const {
+        return m_.constant * h * h / (tolerance_ * std::sqrt(std::max(1, count)));
+    }
 
     // |Phi| after the last correction; rule (45) alone would leave it at a fraction of the tolerance.
     bool closed(Instance& i, StepResult& result, Statistics& count) {
@@ -365,8 +546,8 @@ private:
         const Violation worst = i.worst(phi_.data());
         result.violation = worst.scaled;
         result.worst_row = worst.row;
-        const double of_step = o_.stop_ratio * result.error * tolerance_;  // as in (T5.8)
-        if (worst.scaled <= std::min(o_.constraint_tolerance, of_step)) return true;
+        const double of_step = m_.corrector.stop_ratio * result.error * tolerance_;  // as in (T5.8)
+        if (worst.scaled <= std::min(m_.corrector.constraint_tolerance, of_step)) return true;
         double largest = 0;
         for (double x : q_) largest = std::max(largest, std::fabs(x));
         double rounded = std::max(1.0, largest / i.length());
@@ -378,7 +559,7 @@ private:
     // accelerations or reactions with 1/h: they may be a fraction c of the tolerance where q changes no more.
     bool noise(const Sizes& now) const {
         const double small = 16000 * rounding();
-        return now.places <= small && now.correction <= std::max(small, o_.stop_ratio);
+        return now.places <= small && now.correction <= std::max(small, m_.corrector.stop_ratio);
     }
 
     // How one group of unknowns converges within a step.
@@ -414,7 +595,7 @@ private:
         double open = 0;
         int derived_at = 0;
         trial_ = i.point(st.t + h, q_.data(), v_.data(), qdd_.data(), lambda_, x_.data(), xdot_, y_);
-        const int limit = static_cast<int>(o_.max_iterations);
+        const int limit = static_cast<int>(m_.corrector.max_iterations);
         for (int k = 1; k <= limit; ++k) {
             place(st, h);
             if (derive) derived_at = k;
@@ -445,7 +626,10 @@ private:
             }
             if (!converged) continue;
             place(st, h);
-            if (closed(i, result, count)) return keep_count(st, k, derived_at), result;
+            if (closed(i, result, count)) {
+                if (stabilised_) close_velocities(i, h);
+                return keep_count(st, k, derived_at), result;
+            }
             derive = derive || (open > 0 && result.violation > 0.1 * open);  // closing too slowly
             open = result.violation;
         }
@@ -513,13 +697,15 @@ private:
         const double *n = slot(st, 0) + 1 + s_.nv + s_.nc, *m = slot(st, 1) + 1 + s_.nv + s_.nc;
         const double *per_weight = st.memory.data() + layout_.per_weight, last = slot(st, 0)[0];
         const bool first = counter(st, POINTS) < 2;
-        const double begin = -o_.alpha * (0.5 + o_.alpha) * h;                              // (T5.17)
-        const double steady = (1.0 / 12 - o_.alpha / 2 - o_.alpha * o_.alpha) * h * h * h;  // (T5.5)
+        const double shift = m_.shift(), alpha_m = m_.alpha_m, excess = m_.excess * h;               // of first order
+        const double begin = -shift * (0.5 + shift - alpha_m) / (1 - alpha_m) * h;                   // (T15.7)
+        const double steady = (1.0 / 12 - shift / 2 - shift * shift + shift * alpha_m) * h * h * h;  // (T15.6)
         double sum = 0;
         for (int k = 0; k < s_.nx; ++k) {
             const double change = xdot_[k] - n[k];
             const double second = first ? 0 : 2 * (change / h - (n[k] - m[k]) / last) / (h + last);
-            sum += std::pow((first ? begin * change : steady * second) * per_weight[s_.nv + k], 2);
+            const double error = (first ? begin * change : steady * second) + excess * change;
+            sum += std::pow(error * per_weight[s_.nv + k], 2);
         }
         return std::sqrt(sum / s_.nx) / tolerance_;
     }
@@ -529,7 +715,7 @@ private:
         const double* per_weight = st.memory.data() + layout_.per_weight;
         double sum = 0;
         for (int k = 0; k < s_.nx; ++k) sum += std::pow((xdot_[k] - st.xdot[k]) * per_weight[s_.nv + k], 2);
-        return (o_.rho - 0.5) * h * std::sqrt(sum / s_.nx) / tolerance_;
+        return (m_.rho - 0.5) * h * std::sqrt(sum / s_.nx) / tolerance_;
     }
 
     // printed eq. 11a: -alpha/(1+alpha) (G^T lambda - Q)_n
@@ -538,7 +724,7 @@ private:
         s_.residual(i.point(st.t, st.q.data(), st.v.data(), zero_.data(), st.lambda.data(), st.x.data(), st.xdot.data(),
                             st.y.data()),
                     i.work, r_.data());
-        for (int k = 0; k < s_.nv; ++k) st.memory[layout_.balance + k] = -o_.alpha / (1 + o_.alpha) * r_[k];
+        for (int k = 0; k < s_.nv; ++k) st.memory[layout_.balance + k] = alpha_f_ / (1 - alpha_f_) * r_[k];
     }
 };
 
