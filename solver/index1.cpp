@@ -71,7 +71,7 @@ Index1::Outcome Index1::solve(Instance& i, const Place& at, Order& order) {
 }
 
 bool Index1::factorise(Instance& i, const Place& at, Order& order) {
-    evaluate(i, at, 0);
+    evaluate(i, at);
     return i.factorise(factor, order);
 }
 

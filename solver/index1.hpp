@@ -27,6 +27,8 @@ public:
     void look(Instance& instance, const Place& at);
     // For gamma as it stands: after look(), and with what a scheme adds to it. `order` is that of the factorisation.
     Outcome solve(Instance& instance, const Place& at, Order& order);
+    // G and M at a place, into the instance's workspace.
+    void evaluate(Instance& instance, const Place& at, double xv = 0);
     // [M G^T; G 0] at a place, to project with; false where it is singular.
     bool factorise(Instance& instance, const Place& at, Order& order);
     // The least motion d (in the mass metric) with G d = -rows, by the last factorisation; `rows` holds nc numbers.
@@ -45,7 +47,6 @@ private:
     std::vector<double> change_;
     bool rows_hold_states_ = false;
 
-    void evaluate(Instance& instance, const Place& at, double xv);
     bool add(const double* change, double& largest, double& size);
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 // A start is consistent as written when every joint closes to this fraction of the model's length.
 constexpr double consistent = 1e-6;
-constexpr double widest = 1e-3;  // and left open to this one, where that is asked for
+constexpr double widest = 1e-3;         // and left open to this one, where that is asked for
 constexpr double fitting_rates = 1e-5;  // of the largest rate: rows left out
 constexpr double closed = 1e-13;        // what the correction aims for
 constexpr double accepted = 1e-10;      // and what it must reach

@@ -4,9 +4,22 @@ from mbdfmu.schemes.base import Scheme
 from mbdfmu.schemes.baumgarte import Baumgarte
 from mbdfmu.schemes.direct import Direct
 from mbdfmu.schemes.dopri5 import Dopri5
+from mbdfmu.schemes.gcp import Gcp
 from mbdfmu.schemes.generalised_alpha import GeneralisedAlpha
 from mbdfmu.schemes.hht import Hht
+from mbdfmu.schemes.hybrid import Hybrid
 from mbdfmu.schemes.newmark import Newmark
 from mbdfmu.schemes.trapezoidal import Trapezoidal
 
-__all__ = ["Baumgarte", "Direct", "Dopri5", "GeneralisedAlpha", "Hht", "Newmark", "Scheme", "Trapezoidal"]
+__all__ = [
+    "Baumgarte",
+    "Direct",
+    "Dopri5",
+    "Gcp",
+    "GeneralisedAlpha",
+    "Hht",
+    "Hybrid",
+    "Newmark",
+    "Scheme",
+    "Trapezoidal",
+]

@@ -9,8 +9,8 @@ from mbdfmu.schemes.formulas import WithFormula
 
 
 @dataclass(frozen=True, kw_only=True)
-class Baumgarte(WithFormula, name="baumgarte"):
-    """Accelerations integrated with gaps of joints fed back as by springs and dampers, after [Haug89] 7.3, [Wu00]."""
+class Feedback(WithFormula):
+    """Base of the schemes that feed gaps of joints back."""
 
     alpha: float = option(10.0, "damping of gaps, 1/s", low=0.0)
     beta: float = option(0.0, "stiffness of gaps, 1/s; 0 is critical damping: beta = alpha", low=0.0)
@@ -20,3 +20,8 @@ class Baumgarte(WithFormula, name="baumgarte"):
         choices=("fixed", "adaptive"),
     )
     fraction: float = option(0.5, "of the stability limit, for adaptive gains", low=1e-3, high=1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baumgarte(Feedback, name="baumgarte"):
+    """Accelerations integrated with gaps of joints fed back as by springs and dampers, after [Haug89] 7.3, [Wu00]."""

@@ -30,7 +30,7 @@ public:
 
     int error_order() const override { return error_order_; }
     double least_growth() const override { return 1.1; }  // no matrix is kept for steps of one size
-    std::size_t memory_size() const override { return weights() + formula_->memory_size(); }
+    std::size_t memory_size() const override { return history() + formula_->memory_size(); }
 
     void start(Instance& i, double tolerance) override {
         tolerance_ = tolerance;
@@ -40,19 +40,22 @@ public:
         for (int k = 0; k < s_.nx; ++k) st.memory[s_.nv + k] = std::max(s_.nominal[k], std::fabs(st.x[k]));
         observe(i);
         std::vector<double> slope(y_.size());
-        enter(i, 0);
+        enter(i);
         gather(st);
+        treatment_->start(i, index1_, motion(st.t, y_.data()), st.memory.data() + weights());
         if (!Explicit::slope(st.t, y_.data(), slope.data())) refuse(i);
-        formula_->start(slope.data(), st.memory.data() + weights());
-        error_order_ = formula_->error_order(st.memory.data() + weights());
+        formula_->start(slope.data(), st.memory.data() + history());
+        error_order_ = formula_->error_order(st.memory.data() + history());
     }
 
     StepResult step(Instance& i, double h, Statistics& count) override {
-        enter(i, h);
+        enter(i);
         count_ = &count;
         gather(i.state);
-        const double* memory = i.state.memory.data() + weights();
+        const double* memory = i.state.memory.data() + history();
         result_ = StepResult{};
+        if (!stands(treatment_->begin(i, index1_, motion(i.state.t, y_.data()), h, i.state.memory.data() + weights())))
+            return result_;
         error_order_ = formula_->error_order(memory);
         h_ = h;
         if (!formula_->step(*this, i.state.t, h, y_.data(), memory)) {
@@ -70,14 +73,15 @@ public:
 
     void accept(Instance& i) override {
         State& st = i.state;
-        formula_->accept(h_, st.memory.data() + weights());
+        formula_->accept(h_, st.memory.data() + history());
+        treatment_->accept(st.memory.data() + weights(), *count_);
         st.t += h_;
         const double* y = formula_->end.data();
         y = take(st.q, y), y = take(st.v, y), take(st.x, y);
         st.order = order_;
         st.a = index1_.a, st.lambda = index1_.lambda, st.xdot = index1_.xdot, st.y = index1_.y;
         observe(i);
-        error_order_ = formula_->error_order(st.memory.data() + weights());
+        error_order_ = formula_->error_order(st.memory.data() + history());
     }
 
 private:
@@ -95,8 +99,9 @@ private:
     StepResult result_;
     Order order_ = Order::eager;
 
-    // ---- memory: largest |q| and |X| so far, the pace of the motion; then the formula's own
+    // ---- memory: largest |q| and |X| so far, the pace of the motion; then the treatment's, then the formula's
     std::size_t weights() const { return s_.nv + s_.nx + 1; }
+    std::size_t history() const { return weights() + treatment_->memory_size(s_); }
 
     // Running maxima ([Negrut05] eq. 34), and the pace 1/s at which units of length and angle have been travelled.
     void observe(Instance& i) {
@@ -109,11 +114,10 @@ private:
         for (int k = 0; k < s_.nx; ++k) st.memory[s_.nv + k] = std::max(st.memory[s_.nv + k], std::fabs(st.x[k]));
     }
 
-    void enter(Instance& i, double h) {
+    void enter(Instance& i) {
         instance_ = &i;
         order_ = i.state.order;
         index1_.lambda = i.state.lambda, index1_.xdot = i.state.xdot, index1_.y = i.state.y;
-        treatment_->begin(i, h);
     }
     void gather(const State& st) {
         auto to = std::copy(st.q.begin(), st.q.end(), y_.begin());

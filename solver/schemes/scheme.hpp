@@ -21,7 +21,8 @@ struct StepResult {
 
 struct Statistics {
     long steps = 0, rejected = 0, iterations = 0, residuals = 0, jacobians = 0, factorisations = 0, fallbacks = 0,
-         constraint_checks = 0, extra_iterations = 0, restarts = 0;
+         constraint_checks = 0, extra_iterations = 0, restarts = 0, repartitions = 0, corrected_steps = 0,
+         partitioned_steps = 0;
     double worst_position_violation = 0;
 };
 

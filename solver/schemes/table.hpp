@@ -29,6 +29,10 @@ struct BaumgarteOptions {  // in the order of mbdfmu/schemes/baumgarte.py
     FormulaOptions of;
     double alpha, beta, adaptive, fraction;
 };
+struct HybridOptions {  // in the order of mbdfmu/schemes/hybrid.py
+    BaumgarteOptions feedback;
+    double most_open, most_condition;
+};
 inline std::unique_ptr<Formula> chosen_formula(const System& system, const FormulaOptions& o) {
     return make_formula(static_cast<int>(o.formula), o.growing != 0, Explicit::size(system));
 }
@@ -77,6 +81,14 @@ inline std::unique_ptr<Scheme> make_scheme(const std::string& name, const System
     }
     if (name == "direct")
         return integrating(system, unpack<FormulaOptions>(name, options), std::make_unique<Treatment>());
+    if (name == "gcp")
+        return integrating(system, unpack<FormulaOptions>(name, options), std::make_unique<Partitioned>(system));
+    if (name == "hybrid") {
+        const auto chosen = unpack<HybridOptions>(name, options);
+        return integrating(system, chosen.feedback.of,
+                           std::make_unique<Hybrid>(system, stabilisation(system, chosen.feedback), chosen.most_open,
+                                                    chosen.most_condition));
+    }
     if (name == "dopri5")
         return std::make_unique<Explicit>(
             system, std::make_unique<RungeKutta>(tableaus::dormand_prince5(), Explicit::size(system)),

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "../partition.hpp"
 #include "scheme.hpp"
 
 namespace mbd {
@@ -19,12 +22,20 @@ struct Motion {
 class Treatment {
 public:
     virtual ~Treatment() = default;
-    virtual void begin(Instance&, double /*h*/) {}  // a step
+    // Numbers in the scheme's memory; start() fills them.
+    virtual std::size_t memory_size(const System&) const { return 0; }
+    virtual void start(Instance&, Index1&, const Motion&, double* /*memory*/) {}
+    // Before a step of size h from a motion, which stays as it is.
+    virtual Status begin(Instance&, Index1&, const Motion&, double /*h*/, const double* /*memory*/) {
+        return Status::done;
+    }
     // Before accelerations are asked for, within a step and at its end. Status::done where that succeeded.
     virtual Status place(Instance&, Index1&, const Motion&) { return Status::done; }
     virtual Status arrive(Instance& i, Index1& solver, const Motion& m) { return place(i, solver, m); }
     // What is added to gamma, which Index1::look() has filled.
     virtual void stabilise(Instance&, Index1&, const Motion&) {}
+    // The step has been taken.
+    virtual void accept(double* /*memory*/, Statistics&) {}
 };
 
 // Baumgarte: G a = gamma - 2 alpha (G v + Phi_t) - beta^2 Phi (T12.6).
@@ -34,8 +45,9 @@ public:
     Baumgarte(const System& system, double alpha, double beta, double limit)
         : alpha_(alpha), beta_(beta), limit_(limit), phi_(system.nc) {}
 
-    void begin(Instance&, double h) override {
+    Status begin(Instance&, Index1&, const Motion&, double h, const double*) override {
         if (limit_ > 0) alpha_ = beta_ = limit_ / h;
+        return Status::done;
     }
     void stabilise(Instance& i, Index1& solver, const Motion& m) override {
         const System& s = i.system;
@@ -53,51 +65,64 @@ private:
     std::vector<double> phi_;
 };
 
-// The least motion in the mass metric, at the end of every step (T12.7).
-class Projection final : public Treatment {
+// Newton's iteration for positions on Phi = 0 and velocities on G v = -Phi_t; who derives from it says what moves.
+class Correction : public Treatment {
 public:
-    explicit Projection(const System& system) : phi_(system.nc) {}
+    explicit Correction(const System& system) : phi_(system.nc) {}
 
-    Status arrive(Instance& i, Index1& solver, const Motion& m) override {
-        if (i.system.nc == 0) return Status::done;
-        order_ = i.state.order;
+protected:
+    // A motion d with G d = -rows, by a matrix that may be that of a place nearby; `positions`: else of velocities.
+    virtual const double* motion(Instance& i, Index1& solver, const double* rows, bool positions) = 0;
+    // The matrix of this place; false where it is singular.
+    virtual bool refresh(Instance& i, Index1& solver, const Motion& m) = 0;
+
+    Status correct(Instance& i, Index1& solver, const Motion& m) {
         fresh_ = false;
-        if (!solver.projects() && !refresh(i, solver, m)) return Status::singular;
         const Status closed = close(i, solver, m);
         return closed == Status::done ? match(i, solver, m) : closed;
+    }
+    // How far the joints are open, scaled.
+    double open(Instance& i, Index1& solver, const Motion& m) {
+        i.system.constraints(
+            i.point(m.t, m.q, m.v, solver.a.data(), solver.lambda.data(), m.x, solver.xdot.data(), solver.y.data()),
+            i.work, phi_.data());
+        return i.worst(phi_.data()).scaled;
     }
 
 private:
     static constexpr int most_iterations = 12;
+    static constexpr double accepted = 1e-9;  // scaled, where rounding lets nothing come nearer
     std::vector<double> phi_;
-    Order order_ = Order::eager;
     bool fresh_ = false;
 
-    bool refresh(Instance& i, Index1& solver, const Motion& m) {
-        fresh_ = true;
-        return solver.factorise(i, m.place(), order_);
+    // Whether an iteration that has come from `before` to `now` is to go on; with a new matrix where it is slow.
+    Status goes_on(Instance& i, Index1& solver, const Motion& m, double before, double now) {
+        if (!std::isfinite(now)) return Status::not_finite;
+        if (now > 0.1 * before && !fresh_) {
+            fresh_ = true;
+            if (!refresh(i, solver, m)) return Status::singular;
+        }
+        return Status::done;
     }
 
     Status close(Instance& i, Index1& solver, const Motion& m) {
         const System& s = i.system;
         double before = std::numeric_limits<double>::infinity();
         for (int k = 0; k < most_iterations; ++k) {
-            s.constraints(
-                i.point(m.t, m.q, m.v, solver.a.data(), solver.lambda.data(), m.x, solver.xdot.data(), solver.y.data()),
-                i.work, phi_.data());
-            const double open = i.worst(phi_.data()).scaled;
-            if (open <= i.rounding_of_gaps(m.q)) return Status::done;
-            if (!(open <= 0.1 * before) && !fresh_ && !refresh(i, solver, m)) return Status::singular;
-            if (!(open < before) && k > 2) return open <= accepted ? Status::done : Status::constraint;
-            before = open;
+            const double gap = open(i, solver, m);
+            if (gap <= i.rounding_of_gaps(m.q)) return Status::done;
+            if (k > 2 && gap >= before && gap <= accepted) return Status::done;
             for (int r = 0; r < s.nc; ++r)
                 if (s.level[r] != 0) phi_[r] = 0;
-            const double* d = solver.least_motion(i, phi_.data());
+            if (const Status status = goes_on(i, solver, m, before, gap); status != Status::done) return status;
+            before = gap;
+            const double* d = motion(i, solver, phi_.data(), true);
             for (int c = 0; c < s.nv; ++c) m.q[c] += d[c];
             s.settle(m.q);
         }
-        return before <= accepted ? Status::done : Status::constraint;
+        return Status::constraint;
     }
+
     Status match(Instance& i, Index1& solver, const Motion& m) {
         const System& s = i.system;
         double before = std::numeric_limits<double>::infinity();
@@ -105,18 +130,138 @@ private:
             solver.look(i, m.place());
             double speed = 0;
             for (int c = 0; c < s.nv; ++c) speed = std::max(speed, std::fabs(m.v[c]) / i.unit(c));
-            const double open = i.worst(solver.velocity.data()).scaled;
-            if (open <= 16 * std::numeric_limits<double>::epsilon() * speed) return Status::done;
-            if (!(open <= 0.1 * before) && !fresh_ && !refresh(i, solver, m)) return Status::singular;
-            if (!(open < before) && k > 2)
-                return open <= accepted * std::max(1.0, speed) ? Status::done : Status::constraint;
-            before = open;
-            const double* d = solver.least_motion(i, solver.velocity.data());
+            const double off = i.worst(solver.velocity.data()).scaled;
+            if (off <= 16 * std::numeric_limits<double>::epsilon() * speed) return Status::done;
+            if (k > 2 && off >= before && off <= accepted * speed) return Status::done;
+            if (const Status status = goes_on(i, solver, m, before, off); status != Status::done) return status;
+            before = off;
+            const double* d = motion(i, solver, solver.velocity.data(), false);
             for (int c = 0; c < s.nv; ++c) m.v[c] += d[c];
         }
         return Status::constraint;
     }
-    static constexpr double accepted = 1e-9;  // scaled; what rounding leaves is far below
+};
+
+// The least motion in the metric of the mass, at the end of every step (T12.7).
+class Projection final : public Correction {
+public:
+    using Correction::Correction;
+
+    Status arrive(Instance& i, Index1& solver, const Motion& m) override {
+        if (i.system.nc == 0) return Status::done;
+        order_ = i.state.order;
+        if (!solver.projects() && !refresh(i, solver, m)) return Status::singular;
+        return correct(i, solver, m);
+    }
+
+protected:
+    const double* motion(Instance& i, Index1& solver, const double* rows, bool) override {
+        return solver.least_motion(i, rows);
+    }
+    bool refresh(Instance& i, Index1& solver, const Motion& m) override {
+        return solver.factorise(i, m.place(), order_);
+    }
+
+private:
+    Order order_ = Order::eager;
+};
+
+// Generalized coordinate partitioning ([Haug89] 7.3.2): wherever accelerations are asked for, the dependent coordinates
+// and velocities follow from the others (T12.8).
+class Partitioned : public Correction {
+public:
+    explicit Partitioned(const System& system) : Correction(system), partition_(system), motion_(system.nv) {}
+
+    // memory: the choice, the condition that it had
+    std::size_t memory_size(const System& system) const override { return system.nv + 1; }
+
+    void start(Instance& i, Index1& solver, const Motion& m, double* memory) override {
+        if (i.system.nc == 0) return;
+        solver.evaluate(i, m.place());
+        partition_.choose(i);
+        keep(memory);
+    }
+    Status begin(Instance& i, Index1& solver, const Motion& m, double, const double* memory) override {
+        chosen_anew_ = false;
+        if (i.system.nc == 0) return Status::done;
+        solver.evaluate(i, m.place());
+        partition_.take(memory, i);
+        condition_ = memory[i.system.nv];
+        if (partition_.factorise(i) && partition_.condition() <= worse * condition_) return Status::done;
+        chosen_anew_ = true;
+        if (!partition_.choose(i)) return Status::singular;
+        condition_ = partition_.condition();
+        return Status::done;
+    }
+    Status place(Instance& i, Index1& solver, const Motion& m) override {
+        return i.system.nc == 0 ? Status::done : correct(i, solver, m);
+    }
+    void accept(double* memory, Statistics& count) override {
+        if (!chosen_anew_) return;
+        ++count.repartitions;
+        keep(memory);
+    }
+
+protected:
+    const double* motion(Instance& i, Index1&, const double* rows, bool positions) override {
+        partition_.solve(positions ? Partition::positions : Partition::velocities, rows, motion_.data());
+        for (int k = 0; k < i.system.nv; ++k) motion_[k] = -motion_[k];
+        return motion_.data();
+    }
+    bool refresh(Instance& i, Index1& solver, const Motion& m) override {
+        solver.evaluate(i, m.place());
+        return partition_.factorise(i);
+    }
+    double condition() { return condition_; }
+
+private:
+    static constexpr double worse = 4;  // than the condition of the choice: then another is looked for
+    Partition partition_;
+    std::vector<double> motion_;
+    double condition_ = 1;
+    bool chosen_anew_ = false;
+
+    void keep(double* memory) {
+        partition_.keep(memory);
+        memory[motion_.size()] = condition_ = partition_.condition();
+    }
+};
+
+// [Haug89] 7.3.4: gaps are fed back; what they leave beyond a limit is corrected by partitioning, and near singular
+// positions, where feedback cannot be trusted, there is nothing but partitioning (T12.9).
+class Hybrid final : public Partitioned {
+public:
+    Hybrid(const System& system, std::unique_ptr<Treatment> feedback, double most_open, double most_condition)
+        : Partitioned(system), feedback_(std::move(feedback)), most_open_(most_open), most_condition_(most_condition) {}
+
+    Status begin(Instance& i, Index1& solver, const Motion& m, double h, const double* memory) override {
+        feedback_->begin(i, solver, m, h, memory);
+        corrected_ = false;
+        const Status status = Partitioned::begin(i, solver, m, h, memory);
+        partitioning_ = condition() > most_condition_;
+        return status;
+    }
+    Status place(Instance& i, Index1& solver, const Motion& m) override {
+        return partitioning_ ? Partitioned::place(i, solver, m) : Status::done;
+    }
+    Status arrive(Instance& i, Index1& solver, const Motion& m) override {
+        if (partitioning_ || i.system.nc == 0) return place(i, solver, m);
+        corrected_ = open(i, solver, m) > most_open_;
+        return corrected_ ? Partitioned::place(i, solver, m) : Status::done;
+    }
+    void stabilise(Instance& i, Index1& solver, const Motion& m) override {
+        if (!partitioning_) feedback_->stabilise(i, solver, m);
+    }
+    void accept(double* memory, Statistics& count) override {
+        count.corrected_steps += corrected_;
+        count.partitioned_steps += partitioning_;
+        Partitioned::accept(memory, count);
+    }
+
+private:
+    std::unique_ptr<Treatment> feedback_;
+    const double most_open_, most_condition_;
+    bool partitioning_ = false, corrected_ = false;
 };
 
 }  // namespace mbd
