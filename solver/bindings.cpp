@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "driver.hpp"
+#include "reduced.hpp"
 #include "schemes/table.hpp"
 #include "settling.hpp"
 #include "yardstick.hpp"
@@ -143,6 +144,37 @@ std::vector<std::int32_t> places(const Pattern& pattern, bool rows) {
 }
 
 }  // namespace
+
+// Where the unknowns of implicit partitioning lead from the state with the trapezoidal rule, for tests: the unknowns,
+// q, v, a* and lambda* there, and the derivative of the residual a - a* by rows.
+nb::tuple reduced(Simulation& sim, double h, const std::vector<double>& unknowns, bool simplified) {
+    Instance& i = sim.instance;
+    const State& st = i.state;
+    Reduced z(i.system);
+    std::vector<double> r(i.system.n());
+    i.system.residual_and_derivative(i.state_point(), {1, 0, 0, 0, 0}, i.work, r.data());
+    if (!z.partition.choose(i)) throw StepFailed("no coordinates are independent here");
+    z.from = st.q.data();
+    for (int k = 0; k < i.system.nv; ++k) {
+        z.q_fixed[k] = st.q[k] + h * (st.v[k] + h / 4 * st.a[k]);
+        z.v_fixed[k] = st.v[k] + h / 2 * st.a[k];
+    }
+    z.a = st.a, z.x = st.x, z.x_fixed = st.x, z.xdot = st.xdot;
+    z.begin(i, st.t + h, {h * h / 4, h / 2, h / 2});
+    Order order = st.order;
+    if (unknowns.size() != z.unknowns().size())
+        throw ModelError(std::to_string(z.unknowns().size()) + " coordinates are unknown");
+    for (std::size_t k = 0; k < unknowns.size(); ++k) z.a[z.unknowns()[k]] = unknowns[k];
+    if (z.place(i, order) != Reduced::Outcome::done || !z.derive(i, simplified))
+        throw StepFailed("there is no motion with these accelerations");
+    const auto& J = z.derivative();
+    std::vector<double> rows;
+    for (Eigen::Index row = 0; row < J.rows(); ++row)
+        for (Eigen::Index col = 0; col < J.cols(); ++col) rows.push_back(J(row, col));
+    return nb::make_tuple(z.unknowns(), own(std::vector<double>(z.pose())), own(std::vector<double>(z.v)),
+                          own(std::vector<double>(z.index1.a)), own(std::vector<double>(z.index1.lambda)),
+                          own(std::move(rows)));
+}
 
 NB_MODULE(_solver, m) {
     constexpr auto owned = nb::rv_policy::automatic;  // arrays own their numbers
@@ -369,6 +401,7 @@ NB_MODULE(_solver, m) {
                                   velocity.data(), gamma.data());
                  return nb::make_tuple(own(std::move(velocity)), own(std::move(gamma)));
              })
+        .def("reduced", &reduced, "h"_a, "unknowns"_a, "simplified"_a)
         // places and values of (Phi')_q, (Phi'')_q and (Phi'')_v, a place after the other
         .def("rate_derivatives",
              [](Simulation& s, double t, Input q, Input v, Input a, Input x, Input xdot) {

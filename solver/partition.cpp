@@ -241,6 +241,15 @@ void Partition::solve(Level level, const double* rows, double* x) {
     for (std::size_t k = 0; k < b.columns.size(); ++k) x[b.columns[k]] = b.right[k] * unit_[b.columns[k]];
 }
 
+void Partition::solve_transposed(Level level, const double* forces, double* rows) {
+    std::fill_n(rows, s_.nc, 0.0);
+    Block& b = block(level);
+    if (b.rows.empty()) return;
+    for (std::size_t k = 0; k < b.columns.size(); ++k) b.right[k] = forces[b.columns[k]] * unit_[b.columns[k]];
+    b.solve_transposed();
+    for (std::size_t k = 0; k < b.rows.size(); ++k) rows[b.rows[k]] = b.right[k] / size_[b.rows[k]];
+}
+
 // Hager's estimate of the 1-norm of the inverse, one step of it.
 double Partition::condition() {
     Block& b = block(velocities);

@@ -28,6 +28,8 @@ public:
 
     // x := G_d^-1 rows in the dependent coordinates of a level, 0 in all others; the rows of the level count.
     void solve(Level level, const double* rows, double* x);
+    // rows := (G_d^T)^-1 forces: the multipliers that give the dependent coordinates these forces, 0 in other rows
+    void solve_transposed(Level level, const double* forces, double* rows);
     // About the norm of the inverse of the scaled G_d of velocities: how far the dependent coordinates move with
     // independent ones. 1 is best.
     double condition();

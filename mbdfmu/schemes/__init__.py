@@ -5,6 +5,7 @@ from mbdfmu.schemes.baumgarte import Baumgarte
 from mbdfmu.schemes.direct import Direct
 from mbdfmu.schemes.dopri5 import Dopri5
 from mbdfmu.schemes.gcp import Gcp
+from mbdfmu.schemes.gcp_implicit import GcpFv, GcpImplicit
 from mbdfmu.schemes.generalised_alpha import GeneralisedAlpha
 from mbdfmu.schemes.hht import Hht
 from mbdfmu.schemes.hybrid import Hybrid
@@ -16,6 +17,8 @@ __all__ = [
     "Direct",
     "Dopri5",
     "Gcp",
+    "GcpFv",
+    "GcpImplicit",
     "GeneralisedAlpha",
     "Hht",
     "Hybrid",

@@ -7,6 +7,7 @@
 #include "../integrators/stability.hpp"
 #include "../integrators/table.hpp"
 #include "explicit.hpp"
+#include "gcp_implicit.hpp"
 #include "newmark.hpp"
 
 namespace mbd {
@@ -98,6 +99,8 @@ inline std::unique_ptr<Scheme> make_scheme(const std::string& name, const System
         return integrating(system, chosen.of, stabilisation(system, chosen));
     }
     if (auto scheme = relative_of_hht(name, system, options)) return scheme;
+    if (name == "gcp-implicit" || name == "gcp-fv")
+        return std::make_unique<GcpImplicit>(system, unpack<GcpImplicitOptions>(name, options), name == "gcp-fv");
     throw ModelError("no scheme is named '" + name + "'");
 }
 

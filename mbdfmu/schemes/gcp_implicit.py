@@ -1,0 +1,36 @@
+"""Options of implicit generalized coordinate partitioning; the scheme itself is solver/schemes/gcp_implicit.hpp."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mbdfmu.schemes.base import Scheme, option
+
+
+@dataclass(frozen=True, kw_only=True)
+class GcpImplicit(Scheme, name="gcp-implicit"):
+    """Newmark in the independent coordinates, after [Haug97]; constraints hold exactly, made for stiff models."""
+
+    order: ClassVar[int] = 2
+
+    beta: float = option(0.25, "beta of Newmark's formulas; 1/4 with gamma 1/2 is the trapezoidal rule", low=0.05, high=1.0)  # fmt: skip
+    gamma: float = option(0.5, "gamma of Newmark's formulas; above 1/2 it damps and is of first order", low=0.5, high=1.0)  # fmt: skip
+    start: str = option(
+        "last",
+        "where Newton's iteration begins: the last accelerations, or the paper's explicit predictor",
+        choices=("last", "explicit"),
+    )
+    newton_tolerance: float = option(1e-8, "last correction, as a fraction of the accelerations", low=1e-14, high=1e-2)
+    max_iterations: int = option(25, "corrector iterations before the step is cut", low=2, high=1000)
+    constraint_tolerance: float = option(
+        1e-11, "largest constraint violation, fraction of the model's length", low=1e-14, high=1e-3
+    )
+    worst_condition: float = option(
+        100.0, "condition of the dependent coordinates above which others are chosen", low=2.0, high=1e12
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GcpFv(GcpImplicit, name="gcp-fv"):
+    """The same with the simplified iteration matrix of Fisette and Vaneghem ([Haug97] eq. 40), for comparison."""
