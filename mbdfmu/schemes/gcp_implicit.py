@@ -14,8 +14,12 @@ class GcpImplicit(Scheme, name="gcp-implicit"):
 
     order: ClassVar[int] = 2
 
-    beta: float = option(0.25, "beta of Newmark's formulas; 1/4 with gamma 1/2 is the trapezoidal rule", low=0.05, high=1.0)  # fmt: skip
-    gamma: float = option(0.5, "gamma of Newmark's formulas; above 1/2 it damps and is of first order", low=0.5, high=1.0)  # fmt: skip
+    beta: float = option(
+        0.25, "beta of Newmark's formulas; 1/4 with gamma 1/2 is the trapezoidal rule", low=0.05, high=1.0
+    )
+    gamma: float = option(
+        0.5, "gamma of Newmark's formulas; above 1/2 it damps and is of first order", low=0.5, high=1.0
+    )
     start: str = option(
         "last",
         "where Newton's iteration begins: the last accelerations, or the paper's explicit predictor",
