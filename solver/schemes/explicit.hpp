@@ -92,7 +92,7 @@ private:
     std::unique_ptr<Treatment> treatment_;
     Index1 index1_;
     std::vector<double> y_, phi_;
-    double tolerance_ = 1e-6, h_ = 0;
+    double tolerance_ = 1e-6, h_ = 0, pace_ = 0;
     int error_order_ = 1;
     Instance* instance_ = nullptr;  // during a step
     Statistics* count_ = nullptr;
@@ -103,20 +103,23 @@ private:
     std::size_t weights() const { return s_.nv + s_.nx + 1; }
     std::size_t history() const { return weights() + treatment_->memory_size(s_); }
 
-    // Running maxima ([Negrut05] eq. 34), and the pace 1/s at which units of length and angle have been travelled.
+    // Running maxima ([Negrut05] eq. 34), and the pace 1/s at which units of length and angle are travelled (T12.2).
     void observe(Instance& i) {
         State& st = i.state;
-        double& pace = st.memory[s_.nv + s_.nx];
-        for (int k = 0; k < s_.nv; ++k) {
-            st.memory[k] = std::max(st.memory[k], std::fabs(st.q[k]));
-            pace = std::max({pace, std::fabs(st.v[k]) / i.unit(k), std::sqrt(std::fabs(st.a[k]) / i.unit(k))});
-        }
+        for (int k = 0; k < s_.nv; ++k) st.memory[k] = std::max(st.memory[k], std::fabs(st.q[k]));
         for (int k = 0; k < s_.nx; ++k) st.memory[s_.nv + k] = std::max(st.memory[s_.nv + k], std::fabs(st.x[k]));
+        st.memory[s_.nv + s_.nx] = pace_ = pace(i, st.memory[s_.nv + s_.nx], st.v.data(), st.a.data());
+    }
+    double pace(const Instance& i, double least, const double* v, const double* a) const {
+        for (int k = 0; k < s_.nv; ++k)
+            least = std::max({least, std::fabs(v[k]) / i.unit(k), std::sqrt(std::fabs(a[k]) / i.unit(k))});
+        return least;
     }
 
     void enter(Instance& i) {
         instance_ = &i;
         order_ = i.state.order;
+        pace_ = i.state.memory[s_.nv + s_.nx];
         index1_.lambda = i.state.lambda, index1_.xdot = i.state.xdot, index1_.y = i.state.y;
     }
     void gather(const State& st) {
@@ -152,6 +155,7 @@ private:
         if (count_ != nullptr) ++count_->residuals;
         const Index1::Outcome outcome = index1_.solve(i, m.place(), order_);
         if (outcome != Index1::Outcome::done) return failed(outcome);
+        pace_ = pace(i, pace_, m.v, index1_.a.data());  // from rest, only the step itself shows it
         rates(m, f);
         return true;
     }
@@ -189,7 +193,7 @@ private:
     // Root mean square over positions (orientations as angles), over velocities, over states; the largest counts.
     double norm(const double* error) const override {
         const Instance& i = *instance_;
-        const double *weight = i.state.memory.data(), pace = std::max(weight[s_.nv + s_.nx], 1e-300);
+        const double *weight = i.state.memory.data(), pace = std::max(pace_, 1e-300);
         double places = 0, speeds = 0, states = 0;
         for (int k = 0; k < s_.nv; ++k) {
             places += std::pow(error[k] / weight[k], 2);
@@ -203,7 +207,7 @@ private:
     int worst_component() const {
         const Instance& i = *instance_;
         const double *error = formula_->error.data() + s_.nq(), *x = error + s_.nv;
-        const double pace = std::max(i.state.memory[s_.nv + s_.nx], 1e-300);
+        const double pace = std::max(pace_, 1e-300);
         int worst = -1;
         double largest = -1;
         const auto see = [&](int unknown, double size) {

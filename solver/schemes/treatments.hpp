@@ -186,8 +186,8 @@ public:
         if (i.system.nc == 0) return Status::done;
         solver.evaluate(i, m.place());
         partition_.take(memory, i);
-        condition_ = memory[i.system.nv];
-        if (partition_.factorise(i) && partition_.condition() <= worse * condition_) return Status::done;
+        if (partition_.factorise(i) && (condition_ = partition_.condition()) <= worse * memory[i.system.nv])
+            return Status::done;
         chosen_anew_ = true;
         if (!partition_.choose(i)) return Status::singular;
         condition_ = partition_.condition();
@@ -212,7 +212,7 @@ protected:
         solver.evaluate(i, m.place());
         return partition_.factorise(i);
     }
-    double condition() { return condition_; }
+    double condition() const { return condition_; }  // where the step begins
 
 private:
     static constexpr double worse = 4;  // than the condition of the choice: then another is looked for
