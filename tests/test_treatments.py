@@ -1,4 +1,4 @@
-"""How joints stay closed when accelerations are integrated: drift, feedback, partitioning, projection, and the papers."""
+"""How joints stay closed when accelerations are integrated: drift, feedback, partitioning, projection; the papers."""
 
 from __future__ import annotations
 
