@@ -3,7 +3,7 @@
 //
 //   v_{n+1} = v_n + h [(1 - gamma) a_n + gamma a]                       eqs. 16 and 18
 //   q_{n+1} = q_n + h v_n + h^2/2 [(1 - 2 beta) a_n + 2 beta a]         eqs. 17 and 19
-//   X_{n+1} = X_n + h [(1 - gamma) Xdot_n + gamma Xdot]                 (T14.9)
+//   X_{n+1} = X_n + h [(1 - gamma) Xdot_n + gamma Xdot]                 (T14.6)
 //
 // Everything else follows from constraints and equations of motion at t_{n+1}, which hold exactly (solver/reduced.hpp).
 // `simplified` iterates with the matrix of Fisette and Vaneghem (eq. 40): the same solution, more slowly.
