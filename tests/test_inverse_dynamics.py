@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import mbdfmu as mbd
+from mbdfmu.cli import main
 from mbdfmu.forces import JointFriction, Rotational, VectorForce
 from mbdfmu.joints import Prismatic, Revolute
 
@@ -342,3 +344,34 @@ def test_states_have_to_be_recorded() -> None:
     rest = {name: result[name] for name in ("time", *result.columns) if name != "integral"}
     refused(model, rest, "state 'integral'", "record differential states", actuators="push")
     refused(model, result, "target moves nothing", actuators=["target", "push"])
+
+
+# ---------------------------------------------------------------- command line
+
+
+def ended(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(main, ["inverse-dynamics", *arguments])
+    return result.exit_code, result.output
+
+
+def test_the_command_finds_the_torque_of_a_run(tmp_path: Path) -> None:
+    model = mbd.models.load("slider_crank")
+    run = model.simulate(0.5, 0.05, inputs={"torque": ([0, 1], [1, 3])})
+    run.to_csv(tmp_path / "run.csv")
+    motion = ["slider_crank", "--motion", str(tmp_path / "run.csv")]
+    code, text = ended(*motion, "--actuator", "torque", "-o", str(tmp_path / "found.csv"))
+    assert code == 0 and "11 points" in text, text
+    assert mbd.Result.read(tmp_path / "found.csv")["torque"] == pytest.approx(run["torque"], abs=1e-9)
+    code, text = ended(*motion, "--actuator", "torque", "--coordinate", "shaft.angle", "--spline", "cubic")
+    assert code == 0 and "side_force" in text, text
+    code, text = ended(*motion, "--actuator", "torqe")
+    assert code == 2 and "did you mean 'torque'" in text
+    code, text = ended(*motion, "--coordinate", "slider.phi")
+    assert code == 2 and "open" in text
+
+
+def test_the_command_ends_with_1_where_nothing_drives(tmp_path: Path) -> None:
+    time = np.linspace(0, 1, 21)
+    mbd.Result(time, {"shaft.angle": 0.5 + 3 * time}).to_csv(tmp_path / "plan.csv")
+    code, text = ended("slider_crank", "--motion", str(tmp_path / "plan.csv"))
+    assert code == 1 and "name the inputs that drive it" in text

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import mbdfmu as mbd
 from mbdfmu.analyses import Kinematics
+from mbdfmu.cli import main
 from mbdfmu.joints import Prismatic, Revolute
 
 GROUND = {"body": "ground"}
@@ -253,3 +256,30 @@ def test_a_kinematic_analysis_goes_back_to_a_saved_pose() -> None:
     driven_arm.advance(1.0)
     assert driven_arm["hinge.angle"] == pytest.approx(1.0, abs=1e-13)
     assert driven_arm["drive.reaction.force"] == pytest.approx(2 * (0.1 + 0.25) + 9.81 * 0.5 * math.cos(1), abs=1e-11)
+
+
+# ---------------------------------------------------------------- command line
+
+
+def ended(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(main, ["kinematics", *arguments])
+    return result.exit_code, result.output
+
+
+def test_the_command_shows_outputs_and_drives(tmp_path: Path) -> None:
+    code, text = ended("stewart", "-t", "0.2", "--dt", "0.1", "--set", "stroke=0.05")
+    assert code == 0 and "drive6.reaction.force" in text and "3 points up to t = 0.2 s" in text
+    code, text = ended("stewart", "-t", "0.2", "--dt", "0.1", "--record", "platform.?", "-o", str(tmp_path / "x.csv"))
+    assert code == 0 and mbd.Result.read(tmp_path / "x.csv").columns.keys() == {f"platform.{k}" for k in "xyz"}
+
+
+def test_the_command_ends_with_what_it_found(tmp_path: Path) -> None:
+    code, text = ended("slider_crank", "-t", "1")
+    assert code == 2 and "1 degree of freedom is free" in text
+    driven("slider_crank", slider__x="0.65 + 0.1*time").save(tmp_path / "far.json")
+    code, text = ended(str(tmp_path / "far.json"), "-t", "1", "-o", str(tmp_path / "far.csv"))
+    assert code == 1 and "cannot be met" in text
+    assert mbd.Result.read(tmp_path / "far.csv").time[-1] == pytest.approx(0.49, abs=0.011)
+    arm().save(tmp_path / "arm.json")
+    code, text = ended(str(tmp_path / "arm.json"))
+    assert code == 2 and "-t SECONDS" in text

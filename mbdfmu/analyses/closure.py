@@ -24,8 +24,10 @@ Matrix = NDArray[np.float64]
 CLOSED = 1e-13  # rad, or of the model's length: what Newton's iteration aims for
 ACCEPTED = 1e-10  # and what it must reach where rounding stops it (as in solver/start.cpp)
 FITS = 1e-6  # what given positions may open a joint by, as a start as written may
+HALF_THE_DIGITS = 1e-8
 ITERATIONS = 12
 FARTHEST = 0.5  # rad, or of the model's length: a correction beyond it leads to another pose than the next one
+LONGEST_TURN = 1.0  # rad, or the model's length, of one step: turns are counted, and the branch is kept
 DEPENDENT = 1e-6  # of a row of size one: below it a row is a combination of the others
 SHOWN = 6
 
@@ -130,7 +132,8 @@ class Closure:
                 q = np.asarray(self._native.system.moved(q, step * self.units))
             gaps = self.gaps(t, q)
             self.iterations += 1
-            if size <= CLOSED or (not len(target) and self._largest(gaps) <= CLOSED):
+            # The error is the square of the last correction.
+            if size <= HALF_THE_DIGITS or (not len(target) and self._largest(gaps) <= CLOSED):
                 break
         if not self._largest(gaps) <= enough or size > FITS:
             raise Lost(self.worst(gaps))

@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from mbdfmu.analyses.closure import FITS, Closure, Lost, Opening, listed
+from mbdfmu.analyses.closure import FITS, LONGEST_TURN, Closure, Lost, Opening, listed
 from mbdfmu.analyses.compiled import CompiledModel, Vector
 from mbdfmu.analyses.native import translated
 from mbdfmu.analyses.settings import Settings
 from mbdfmu.analyses.stepping import Simulation
 from mbdfmu.errors import ModelError, StepFailed
 
-LONGEST_TURN = 1.0  # rad, or the model's length, of one step: turns are counted, and the branch is kept
 SMALLEST = 1e-6  # of the interval asked for: shorter steps do not get past what stops the motion
 NEARLY = 0.02  # of the largest singular value: below it the motion is near a dead point
 LARGEST = 600  # coordinates, above which that is not examined: the cost grows with the cube

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mbdfmu.analyses.closure import FITS, Closure, Lost, listed
+from mbdfmu.analyses.closure import FITS, LONGEST_TURN, Closure, Lost, listed
 from mbdfmu.analyses.compiled import Vector
 from mbdfmu.analyses.given_motion import GivenMotion, MotionReader
 from mbdfmu.analyses.given_signals import Given
@@ -104,9 +104,12 @@ class Tracking:
         return q
 
     def _reached(self, row: int, t: float, wanted: Vector) -> Vector:
-        """From the last pose, in as many steps as Newton's iteration needs."""
+        """From the last pose, in as many steps as Newton's iteration needs; the first try goes on as fast."""
         q, begun, target = self.q, float(self._native.time), self._target
-        done, share = 0.0, 1.0
+        try:
+            return self.closure.closed(t, self._ahead(t - begun), wanted)
+        except Lost:
+            done, share = 0.0, 0.5
         while done < 1:
             s = min(1.0, done + share)
             now = begun + s * (t - begun)
@@ -120,6 +123,14 @@ class Tracking:
                 self._pose(row, now, q, np.zeros(len(self.closure.units)))  # counts turns
                 done, share = s, 2 * share
         return q
+
+    def _ahead(self, h: float) -> Vector:
+        """Where the last rates lead; Lost where that is too far to count turns."""
+        dq = h * self._native.v + h * h / 2 * self._native.a
+        if not np.abs(dq / self.closure.units).max(initial=0.0) <= LONGEST_TURN:
+            raise Lost(None)
+        with translated():
+            return np.asarray(self._native.system.moved(self.q, dq))
 
     # ---------------------------------------------------------------- findings
 

@@ -20,7 +20,8 @@ __all__ = ["main"]
 
 # In the order in which a newcomer needs them; each is a file of mbdfmu/cli/verbs, imported when it is asked for.
 VERBS = (
-    "demo", "list", "check", "info", "simulate", "equilibrium", "plot", "animate", "compare", "import", "export-fmu",
+    "demo", "list", "check", "info", "simulate", "equilibrium", "kinematics",
+    "inverse-dynamics", "plot", "animate", "compare", "import", "export-fmu",
     "reproduce", "schema",
 )  # fmt: skip
 

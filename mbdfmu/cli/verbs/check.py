@@ -23,7 +23,7 @@ SHOWN = 20  # elements, those that are open the most
 @click.argument("model")
 @allow_python
 def command(model: str) -> None:
-    """Count constraints and freedoms of a MODEL, test its start.
+    """Count constraints and freedoms of MODEL, test its start.
 
     Ends with 1 if the start positions or velocities do not fit the joints. Redundant constraints are named; a
     simulation leaves them out.

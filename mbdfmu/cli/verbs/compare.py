@@ -37,7 +37,7 @@ from mbdfmu.cli.values import not_negative
 def command(
     result: str, reference: str, rtol: float, atol: float | None, time_tolerance: float | None, signals: tuple[str, ...]
 ) -> None:
-    """Compare RESULT with REFERENCE (.csv or .h5), signal by signal.
+    """Compare RESULT with REFERENCE (.csv, .h5) by signals.
 
     Every signal of the reference must lie in a tube around its curve. Ends with 1 if one does not.
     """

@@ -62,7 +62,7 @@ class Subject:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(target: str, patterns: tuple[str, ...], as_json: bool) -> None:
-    """Show the variables of a MODEL or FMU, unit and start value."""
+    """Show variables of a MODEL or FMU, units, start values."""
     subject = _of_fmu(target) if is_fmu(target) else _of_model(target)
     chosen = _chosen(subject, patterns)
     click.echo(_json(subject, chosen) if as_json else "\n".join(_text(subject, chosen, everything=bool(patterns))))

@@ -98,7 +98,7 @@ KINDS: dict[str, Callable[[], Iterator[str]]] = {
 @click.command(epilog=example("mbdfmu list", "mbdfmu list models", "mbdfmu list schemes"))
 @click.argument("kind", type=word(*KINDS), required=False, metavar="[models|joints|forces|blocks|schemes|functions]")
 def command(kind: str | None) -> None:
-    """List models, joints, forces, blocks, schemes and functions."""
+    """List models, joints, forces, blocks, schemes, functions."""
     for name in [kind] if kind else KINDS:
         click.echo(f"{name}")
         for text in KINDS[name]():

@@ -37,7 +37,7 @@ from mbdfmu.errors import ModelError
     help=f"Picture to write: {', '.join(PICTURES)}.",
 )
 def command(results: tuple[str, ...], names: tuple[str, ...], abscissa: str | None, output: Path) -> None:
-    """Draw signals of RESULT files (.csv or .h5) into one picture."""
+    """Draw signals of RESULTs (.csv or .h5) into one picture."""
     from mbdfmu.results import Result
 
     need_matplotlib()

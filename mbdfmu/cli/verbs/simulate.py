@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mbdfmu.cli.drawing import draw, need_matplotlib
-from mbdfmu.cli.endings import INTERRUPTED, NEGATIVE, end
-from mbdfmu.cli.printing import example, file_stem
+from mbdfmu.cli.delivery import deliver, kept
+from mbdfmu.cli.drawing import need_matplotlib
+from mbdfmu.cli.printing import example
 from mbdfmu.cli.progress import progress_bar
-from mbdfmu.cli.summary import final_values, summary
 from mbdfmu.cli.targets import allow_python, fmu_file, is_fmu, load_model
 from mbdfmu.cli.values import assignments, constant, output_file, positive, word
-from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.errors import ModelError
 
 if TYPE_CHECKING:
     from mbdfmu.facade import Model
@@ -115,29 +114,7 @@ def command(target: str, output: Path | None, plot: bool, **given: Any) -> None:
     request = Request(**given)
     run = _run_fmu if is_fmu(target) else _run_model
     result, shown = run(target, request)
-    click.echo(summary(result))
-    if output:
-        result.write(output)
-        click.echo(f"wrote {output}")
-    if plot and len(result.time):
-        picture = (output or Path(file_stem(result.model))).with_suffix(".png")
-        draw({result.model: result}, picture, shown)
-        click.echo(f"wrote {picture}")
-    if not (output or plot):
-        click.echo(final_values(result, shown), nl=bool(shown))
-    if not result.complete:
-        end(INTERRUPTED if result.message.startswith("interrupted") else NEGATIVE, result.message)
-
-
-def _kept(run: Callable[[], Result]) -> Result:
-    """The result, also where the run failed; a run that failed before its first point has none."""
-    try:
-        return run()
-    except StepFailed as error:
-        if error.result is None:
-            raise
-        result: Result = error.result
-        return result
+    deliver(result, shown, output, plot=plot)
 
 
 # ---------------------------------------------------------------- models
@@ -152,7 +129,7 @@ def _run_model(target: str, request: Request) -> tuple[Result, list[str]]:
     if not t_end:
         raise ModelError(f"model '{model.name}' names no experiment.stop_time; give the end time: -t SECONDS")
     with progress_bar(t_end) as progress:
-        result = _kept(lambda: model.simulate(t_end, request.dt, progress=progress, **arguments))
+        result = kept(lambda: model.simulate(t_end, request.dt, progress=progress, **arguments))
     return result, _shown(result, request, list(model.symbolic.description.outputs))
 
 
@@ -253,7 +230,7 @@ def _run_fmu(target: str, request: Request) -> tuple[Result, list[str]]:
         raise ModelError(f"FMU '{facts.name}' names no stop time; give the end time: -t SECONDS")
     arguments = _fmu_arguments(request, {v.name for v in facts.variables if v.type == "String"})
     with progress_bar(t_end) as progress:
-        result = _kept(lambda: fmi.simulate(path, t_end, request.dt, progress=progress, **arguments))
+        result = kept(lambda: fmi.simulate(path, t_end, request.dt, progress=progress, **arguments))
     return result, _shown(result, request, [v.name for v in facts.variables if v.causality == "output"])
 
 
