@@ -217,6 +217,38 @@ def test_what_falls_freely_needs_nothing() -> None:
     assert found["ball.ay"] == pytest.approx(-9.81, abs=1e-9)
 
 
+@pytest.mark.parametrize(("level", "value"), [("velocity", "sin(time)"), ("acceleration", "cos(time)")])
+def test_a_drive_and_an_actuator_share_the_work(level: str, value: str) -> None:
+    model = arm()
+    model.add("spin", mbd.Motion(of="hinge0.angle", value=value, level=level))
+    run = model.simulate(2.0, 0.02, inputs=pushes(20, 5), assemble=True)
+    found = model.inverse_dynamics(run, actuators="u1")
+    for name in ("u1", "spin.reaction.force"):
+        assert found[name] == pytest.approx(run[name], abs=1e-9)
+    refused(model, run, "u0 moves nothing at t = 0 s", actuators=["u0", "u1"])  # what the drive takes up
+
+
+def test_rows_that_repeat_others_are_no_obstacle() -> None:
+    model = mbd.Model("door", dimensions=3, gravity=(0, 0, -9.81))
+    model.add("u0", mbd.Input(unit="N.m"))
+    model.add("door", mbd.Body(mass=20, inertia=(2, 1, 3), position=(0.5, 0, 1)))
+    for k, z in enumerate((-0.8, 0.8)):
+        ends = {"i": {"body": "ground", "at": (0, 0, 1 + z)}, "j": {"body": "door", "at": (-0.5, 0, z)}}
+        model.add(f"hinge{k}", Revolute(axis=(0, 0, 1), **ends))
+    model.add("motor", Rotational(i=GROUND, j={"body": "door"}, axis=(0, 0, 1), torque="u0"))
+    run = model.simulate(2.0, 0.02, inputs=pushes(20))
+    found = model.inverse_dynamics(run, actuators="u0")
+    for name in run.columns:  # the smallest reactions too
+        assert found[name] == pytest.approx(run[name], abs=1e-8), name
+    assert any("not unique" in note for note in found.notes)
+
+
+def test_an_input_whose_rate_acts_is_no_actuator() -> None:
+    model = mbd.models.load("quarter_car")
+    run = model.simulate(0.5, 0.02)
+    refused(model, run, "the rate of 'road' acts on the model", "drive the place by a motion", actuators="road")
+
+
 def test_the_parameters_of_a_run_come_with_it() -> None:
     model = mbd.models.load("slider_crank")
     run = model.simulate(1.0, 0.02, inputs={"torque": ([0, 1], [1, 3])}, parameters={"rod_mass": 9.0})

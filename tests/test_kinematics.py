@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import mbdfmu as mbd
 from mbdfmu.analyses import Kinematics
 from mbdfmu.cli import main
-from mbdfmu.joints import Prismatic, Revolute
+from mbdfmu.joints import Fixed, Prismatic, Revolute
 
 GROUND = {"body": "ground"}
 CRANK, ROD, SPEED = 0.2, 0.5, 12.0  # m, m, rad/s
@@ -179,6 +179,24 @@ def test_rows_that_repeat_others_share_their_reactions_as_in_a_simulation() -> N
     found = model.kinematics(1.0, 0.1)
     assert "redundant: motion 'twice' (drive) repeats" in found.notes[0]
     compared(model, 1.0, 1e-9)
+
+
+def test_a_structure_stands_on_its_reactions() -> None:
+    model = mbd.Model("console", gravity=(0, -9.81))
+    model.add("beam", mbd.Body(mass=2, inertia=1, position=(1, 0)))
+    model.add("wall", Fixed(i=GROUND, j={"body": "beam", "at": (-1, 0)}))
+    result = model.kinematics(1.0, 0.5)
+    assert result["wall.reaction.y"] == pytest.approx(2 * 9.81, abs=1e-12)
+    assert result["wall.reaction.torque"] == pytest.approx(2 * 9.81, abs=1e-12)
+
+
+def test_a_long_chain_takes_one_step_between_outputs() -> None:
+    """Its end goes far, and no step has to be short for that."""
+    model = mbd.models.load("chain", N=60)
+    for joint in model.description.joints:
+        model.add(f"drive_{joint}", mbd.Motion(of=f"{joint}.angle", value="0.1*sin(time)"))
+    result = model.kinematics(1.0, 0.02, record="*.phi")
+    assert result.statistics["steps"] == 50 and result.statistics["rejected"] == 0
 
 
 def test_the_work_is_told() -> None:

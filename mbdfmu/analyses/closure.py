@@ -26,8 +26,8 @@ ACCEPTED = 1e-10  # and what it must reach where rounding stops it (as in solver
 FITS = 1e-6  # what given positions may open a joint by, as a start as written may
 HALF_THE_DIGITS = 1e-8
 ITERATIONS = 12
-FARTHEST = 0.5  # rad, or of the model's length: a correction beyond it leads to another pose than the next one
-LONGEST_TURN = 1.0  # rad, or the model's length, of one step: turns are counted, and the branch is kept
+FARTHEST = 0.5  # rad, or of the model's extent: a correction beyond it leads to another pose than the next one
+LONGEST = 1.0  # rad, or the model's extent, of one step: turns are counted, and the branch is kept
 DEPENDENT = 1e-6  # of a row of size one: below it a row is a combination of the others
 SHOWN = 6
 
@@ -72,6 +72,17 @@ class Closure:
         self._where = (rows[self._entries] - self._nv, columns[self._entries])
         self.given = Given(native, lowered, given)
         self.iterations = 0
+        self._reach = self._reaches(native.save().q, [c.unit == "rad" for c in model.coordinates])
+
+    def _reaches(self, q: Vector, turning: Sequence[bool]) -> Vector:
+        """Of every coordinate in its unit: 1 rad, or how far the model extends."""
+        turns = np.array(turning, dtype=bool)
+        places = (q[: self._nv] / self.units)[~turns]
+        return np.where(turns, 1.0, max(1.0, float(np.ptp(places)) if places.size else 0.0))
+
+    def share(self, dq: Vector) -> float:
+        """The largest part of a radian, or of the model's extent, by which an increment moves."""
+        return float(np.abs(dq / self.units / self._reach).max(initial=0.0))
 
     # ---------------------------------------------------------------- rows
 
@@ -125,7 +136,7 @@ class Closure:
         for _ in range(ITERATIONS):
             step = self._step(t, q, gaps, target)
             size = float(np.abs(step).max(initial=0.0))
-            corrected += size
+            corrected += self.share(step * self.units)
             if not corrected <= FARTHEST:  # not a number: the rows are singular
                 raise Lost(self.worst(self.gaps(t, begun)))
             with translated():

@@ -19,6 +19,7 @@ from mbdfmu.analyses.compiled import CompiledModel, Vector
 from mbdfmu.analyses.given_motion import MotionReader
 from mbdfmu.analyses.inputs import InputSchedule
 from mbdfmu.analyses.native import translated
+from mbdfmu.analyses.notes import silent_events
 from mbdfmu.analyses.settings import Settings
 from mbdfmu.analyses.simulate import Recording
 from mbdfmu.analyses.stepping import Simulation
@@ -30,6 +31,7 @@ Matrix = NDArray[np.float64]
 
 PROBE = 1e-3  # of an input, at least of 1: the change that shows what it moves
 LINEAR = 1e-5  # of a change: a second one that is smaller is the last
+NOTHING = 1e-13  # of the accelerations: what a change by rounding comes to
 SAME = 1e-12  # of the accelerations: a change that is none
 ALIKE = 1e-7  # of the strongest: inputs that move the model the same way
 ITERATIONS, HALVINGS = 30, 20
@@ -92,7 +94,7 @@ class InverseDynamics(Simulation):
     @property
     def notes(self) -> list[str]:
         """What a reader of the signals has to know."""
-        return [*super().notes, *self._tracking.motion.notes]
+        return [*super().notes, *self._tracking.motion.notes, *silent_events(self._model, "inverse dynamics")]
 
     def _checked(self, names: Sequence[str]) -> list[str]:
         known = list(self._lowered.inputs)
@@ -103,9 +105,7 @@ class InverseDynamics(Simulation):
             if name not in known
         ]
         problems += [f"actuators: '{name}' is named twice" for name in dict.fromkeys(names) if names.count(name) > 1]
-        problems += [
-            f"inputs: '{name}' is an actuator, to be found; leave it out" for name in names if name in given
-        ]
+        problems += [f"inputs: '{name}' is an actuator, to be found; leave it out" for name in names if name in given]
         if problems:
             raise ModelError(problems)
         return list(names)
@@ -138,6 +138,8 @@ class InverseDynamics(Simulation):
         left = self._left(wanted)
         sizes = (self._size, *(float(np.abs(x).max(initial=0.0)) for x in (left, wanted / self._units)))
         self._size = max(sizes)
+        if self._actuators and not self._work["points"]:
+            self._refuse_rates(wanted, left)
         if self._actuators:
             left = self._driven(wanted, left)
         self._check_met(left)
@@ -183,6 +185,20 @@ class InverseDynamics(Simulation):
                 self._native.set_input(number, float(value), 0.0)
         return self._left(wanted)
 
+    def _refuse_rates(self, wanted: Vector, left: Vector) -> None:
+        """Of an input nobody knows the rate before its values at all times are known."""
+        for name, number, value in zip(self._actuators, self._numbers, self._u, strict=True):
+            with translated():
+                self._native.set_input(number, float(value), 1.0)
+            changed = np.abs(self._left(wanted) - left).max(initial=0.0)
+            with translated():
+                self._native.set_input(number, float(value), 0.0)
+            if changed > NOTHING * self._size:
+                raise ModelError(
+                    f"actuators: the rate of '{name}' acts on the model, as that of a place does through a damper; "
+                    "choose an input that is a force, or drive the place by a motion"
+                )
+
     def _moved(self, wanted: Vector, left: Vector) -> Matrix:
         """What the accelerations gain by each actuator."""
         columns = []
@@ -197,7 +213,8 @@ class InverseDynamics(Simulation):
     def _examined(self, moved: Matrix, *, first: bool) -> bool:
         """Whether every actuator moves the model in a way of its own; refused where it does not from the beginning."""
         sizes = np.linalg.norm(moved, axis=0)
-        idle = [name for name, size in zip(self._actuators, sizes, strict=True) if size == 0]
+        gains = sizes * PROBE * np.maximum(1.0, np.abs(self._u))
+        idle = [name for name, gain in zip(self._actuators, gains, strict=True) if gain <= NOTHING * self._size]
         if idle and first:
             raise ModelError(
                 f"actuators: {listed(idle)} moves nothing at t = {self.time:g} s and could have any value; leave it out"

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from mbdfmu.analyses.closure import FITS, LONGEST_TURN, Closure, Lost, Opening, listed
+from mbdfmu.analyses.closure import FITS, LONGEST, Closure, Lost, Opening, listed
 from mbdfmu.analyses.compiled import CompiledModel, Vector
 from mbdfmu.analyses.native import translated
+from mbdfmu.analyses.notes import silent_events
 from mbdfmu.analyses.settings import Settings
 from mbdfmu.analyses.stepping import Simulation
 from mbdfmu.errors import ModelError, StepFailed
@@ -40,7 +41,7 @@ class Kinematics(Simulation):
         self._closure = Closure(self._native, self._lowered)
         state = self._native.save()
         self._refuse_free(state.q)
-        self._step = np.inf
+        self._step, self._calm = np.inf, True
         self._work = {"steps": 0, "rejected": 0}
         self._worst = 0.0
         self._q = self._begun(state.q)
@@ -54,9 +55,7 @@ class Kinematics(Simulation):
     @property
     def notes(self) -> list[str]:
         """What a reader of the signals has to know."""
-        silent = [*(e.name for e in self._model.events), *(i.name for i in self._model.impacts)]
-        more = [f"events and impacts do not occur in a kinematic analysis: {listed(silent)}"] if silent else []
-        return [*super().notes, *more]
+        return [*super().notes, *silent_events(self._model, "a kinematic analysis")]
 
     def advance(self, time: float) -> None:
         """Advance exactly to `time`; StepFailed names what stops the motion, and leaves the last good pose."""
@@ -69,7 +68,7 @@ class Kinematics(Simulation):
                 self._advance_by(h, float(time) if h == left else self.time + h)
             except Lost as lost:
                 self._work["rejected"] += 1
-                self._step = h / 2
+                self._step, self._calm = h / 2, False
                 if self._step < SMALLEST * interval:
                     raise StepFailed(self._stopped(self.time, self._q, lost.worst)) from None
 
@@ -81,14 +80,15 @@ class Kinematics(Simulation):
     def _advance_by(self, h: float, t: float) -> None:
         native, closure = self._native, self._closure
         dq = h * native.v + h * h / 2 * native.a
-        if not np.abs(dq / closure.units).max(initial=0.0) <= LONGEST_TURN:
+        if not closure.share(dq) <= LONGEST:
             raise Lost(None)
         with translated():
             ahead = np.asarray(native.system.moved(self._q, dq))
         q = closure.closed(t, ahead, NO_TARGET)
         self._check_repeated(t, q)
         self._pose(t, q, native.v + h * native.a)
-        self._q, self._step = q, 2 * h
+        self._q = q
+        self._step, self._calm = h * (2 if self._calm else 1), True  # not at once after a rejection
         self._work["steps"] += 1
 
     def _pose(self, t: float, q: Vector, v: Vector) -> None:

@@ -82,6 +82,12 @@ def shared_reactions(found: Sequence[Redundancy], model: SymbolicModel) -> list[
     ]
 
 
+def silent_events(model: SymbolicModel, analysis: str) -> list[str]:
+    """A note that events and impacts do not occur, where there are any."""
+    names = [*(e.name for e in model.events), *(i.name for i in model.impacts)]
+    return [f"events and impacts do not occur in {analysis}: {', '.join(names)}"] if names else []
+
+
 def _reads(node: Node, rows: Container[str]) -> bool:
     """Whether a node depends on the reaction of one of these rows."""
     return any(s.value[0] == "lam" and s.value[1] in rows for s in node.support)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mbdfmu.analyses.closure import FITS, LONGEST_TURN, Closure, Lost, listed
+from mbdfmu.analyses.closure import FITS, LONGEST, Closure, Lost, listed
 from mbdfmu.analyses.compiled import Vector
 from mbdfmu.analyses.given_motion import GivenMotion, MotionReader
 from mbdfmu.analyses.given_signals import Given
@@ -127,7 +127,7 @@ class Tracking:
     def _ahead(self, h: float) -> Vector:
         """Where the last rates lead; Lost where that is too far to count turns."""
         dq = h * self._native.v + h * h / 2 * self._native.a
-        if not np.abs(dq / self.closure.units).max(initial=0.0) <= LONGEST_TURN:
+        if not self.closure.share(dq) <= LONGEST:
             raise Lost(None)
         with translated():
             return np.asarray(self._native.system.moved(self.q, dq))
