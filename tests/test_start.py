@@ -223,7 +223,7 @@ def test_an_open_start_is_kept_if_asked_and_closed_by_hht() -> None:
 
 
 def test_only_small_gaps_may_stay_open() -> None:
-    with pytest.raises(mbd.ModelError, match="'pin_x'.* is off by"):
+    with pytest.raises(mbd.ModelError, match=r"'pin_x'.* is off by"):
         mbd.models.load("slider_crank_coordinates").start(start={"x": 0.45}, assemble="open")
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from mbdfmu.errors import ModelError, did_you_mean
-from mbdfmu.reproduce import haug97, negrut05, wu00
+from mbdfmu.reproduce import haug89, haug97, negrut05, welch07, wu00
 from mbdfmu.reproduce.items import Item
 
-PAPERS = (wu00.PAPER, haug97.PAPER, negrut05.PAPER)
+PAPERS = (haug89.PAPER, haug97.PAPER, wu00.PAPER, negrut05.PAPER, welch07.PAPER)
 
 
 def items() -> dict[str, Item]:

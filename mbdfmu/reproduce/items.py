@@ -179,6 +179,7 @@ class Paper:
     title: str
     items: tuple[Item, ...]
     lost: tuple[Lost, ...] = ()
+    errata: tuple[str, ...] = ()  # misprints of equations and text that no row shows
 
 
 # ---------------------------------------------------------------- numbers as printed

@@ -214,6 +214,12 @@ PAPER = Paper(
             draw=_draw_work,
         ),
     ),
+    errata=(
+        "eq. 10/11a: first order where M depends on q (see above); the form with the balanced acceleration is not",
+        "eq. 14 lacks the term -gamma h dQ/dqdot, and -dQ/dq of forces that are not of the form Pi F",
+        "eq. 9a with rho between 1/2 and 1 is of first order (see above)",
+        "the rule of eq. 45 cannot stop after one iteration; a tiny first correction should",
+    ),
     lost=(
         Lost(
             title="Figs. 1 to 11 and Table I (belt drive, excavator track, all-terrain vehicle)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 
 from mbdfmu import content
 from mbdfmu.analyses import Simulation
+from mbdfmu.analyses.stepping import Assembly
+from mbdfmu.errors import StepFailed
 from mbdfmu.facade import Model
 
 Vector = NDArray[np.float64]
@@ -25,9 +28,24 @@ def shipped(name: str) -> Model:
     return content.load(name)
 
 
+@dataclass(frozen=True)
+class Case:
+    """A model with other parameters and start values than its own."""
+
+    model: Model
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    start: Mapping[str, float] = field(default_factory=dict)
+    assemble: Assembly = None
+
+    def begun(self, step: float, scheme: str, **options: Any) -> Simulation:
+        """At its start, to be stepped with a fixed step."""
+        settings: dict[str, Any] = {"scheme": scheme, "step": step, "tolerance": CORRECTOR, "options": options}
+        return self.model.start(parameters=self.parameters, start=self.start, assemble=self.assemble, **settings)
+
+
 def started(model: Model, step: float, scheme: str, **options: Any) -> Simulation:
-    """At its start, to be stepped with a fixed step."""
-    return model.start(scheme=scheme, step=step, tolerance=CORRECTOR, options=options)
+    """At the model's own start, to be stepped with a fixed step."""
+    return Case(model).begun(step, scheme, **options)
 
 
 def ended(model: Model, end: float, count: int, scheme: str, **options: Any) -> Simulation:
@@ -66,14 +84,18 @@ def order(coarse: Vector | float, middle: Vector | float, fine: Vector | float) 
     return float(np.log2(first / second))
 
 
-def violations(model: Model, simulation: Simulation, step: float, count: int) -> Vector:
-    """|Phi|_2 after each of a number of steps."""
-    compiled = model.compile()
-    found = np.empty(count)
+def violations(case: Case, step: float, count: int, scheme: str, **options: Any) -> Vector:
+    """|Phi|_2 after each of a number of steps; as far as it comes before it is infinite or a step fails."""
+    compiled = case.model.compile()  # joints do not depend on the parameters that cases change
+    simulation = case.begun(step, scheme, **options)
+    found = []
     for k in range(count):
-        simulation.advance((k + 1) * step)
-        found[k] = np.linalg.norm(compiled.constraints(simulation.time, simulation.save().q))
-    return found
+        try:
+            simulation.advance((k + 1) * step)
+        except StepFailed:
+            break
+        found.append(np.linalg.norm(compiled.constraints(simulation.time, simulation.save().q)))
+    return np.array(found)
 
 
 def history(simulation: Simulation, names: Sequence[str], step: float, count: int) -> Vector:
