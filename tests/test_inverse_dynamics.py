@@ -116,6 +116,23 @@ def test_a_run_gives_back_what_drove_it(name: str) -> None:
     assert found.statistics["worst_unmet_acceleration"] < 1e-6
 
 
+@pytest.mark.parametrize("name", sorted(set(mbd.models.names()) - {"trebuchet"}))
+def test_what_moves_by_itself_asks_for_nothing(name: str) -> None:
+    """Every shipped model at the states of a run: the same accelerations, reactions and all else, without actuators."""
+    model = mbd.models.load(name)
+    experiment = model.description.experiment
+    span = (experiment.stop_time if experiment else 1.0) / 50
+    run = model.simulate(span, span / 4)
+    found = model.inverse_dynamics(run)
+    for signal in run.columns:  # 1e-8: stiff springs times the rounding of places
+        assert np.abs(found[signal] - run[signal]).max() <= 1e-8 * max(1.0, np.abs(run[signal]).max()), signal
+
+
+def test_events_are_not_repeated_and_that_is_said() -> None:
+    model = mbd.models.load("trebuchet")
+    refused(model, model.simulate(0.5, 0.1), "events and impacts do not occur in inverse dynamics")
+
+
 def test_only_positions_of_some_coordinates_are_needed() -> None:
     """The angles of a motion that is known exactly, with rates: bodies, joints and reactions follow."""
     model = mbd.models.load("slider_crank")

@@ -243,6 +243,16 @@ def test_a_motion_beyond_the_reach_names_time_and_joint() -> None:
     assert not result.complete and result.time[-1] == pytest.approx(0.49, abs=0.011)
 
 
+def test_a_change_point_is_passed_unless_it_is_asked_for() -> None:
+    """All bars are level at pi/2 s, where the parallelogram might become another linkage."""
+    model = driven("four_bar", base0__angle="pi/2 - time")
+    result = model.kinematics(3.0, 0.01)
+    assert np.abs(result["coupler0.phi"]).max() < 1e-10  # it stays a parallelogram
+    assert result["crank1.phi"] == pytest.approx(math.pi / 2 - result.time, abs=1e-10)
+    with pytest.raises(mbd.StepFailed, match=r"at t = 1\.5708 s: the pose is singular there.*choose output times"):
+        model.kinematics(math.pi, math.pi / 200)
+
+
 def test_a_start_out_of_reach_is_refused() -> None:
     refused(driven("slider_crank", slider__x="1 + time"), "assembly failed")
 

@@ -66,6 +66,11 @@ class MotionReader:
         others = [name for node, name in self._named.items() if _spaces(node) <= POSITIONS and _moves(node)]
         return [coordinates, list(dict.fromkeys([*coordinates, *others]))]
 
+    @property
+    def complete(self) -> bool:
+        """Whether all positions are there."""
+        return all(name in self._columns for name in position_names(self.model) if name)
+
     def chosen(self, names: Iterable[str]) -> list[str]:
         """The names given by the user, checked."""
         problems, found = [], list(dict.fromkeys(names))
@@ -146,10 +151,9 @@ class MotionReader:
 
     def _positions(self) -> Matrix | None:
         """q of every row; rotations of spatial bodies stand in their quaternions."""
-        names = position_names(self.model)
-        if not all(name in self._columns for name in names if name):
+        if not self.complete:
             return None
-        return self._filled(names, lambda name: self._column(name) if name else self._nothing())
+        return self._filled(position_names(self.model), lambda name: self._column(name) if name else self._nothing())
 
     def _states(self) -> Matrix:
         missing = [s.label for s in self.model.states if s.name not in self._columns]

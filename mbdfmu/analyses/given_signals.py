@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,14 +26,25 @@ class Given:
         self.names = list(names)
         self.sizes = np.array([size_of(model.signals[name].unit, native.length) for name in names])
         self._point = _Point(native, lowered)
-        self._nv = len(lowered.coordinates)
-        nodes = [model.signals[name].node for name in names]
-        slopes = [(k, c, model.motion.diff(node, c)) for k, node in enumerate(nodes) for c in model.motion.of(node)]
-        self._rows = [k for k, _, _ in slopes]
-        self._columns = [lowered.coordinates[c] for _, c, _ in slopes]
-        rates = [model.motion.rate(node) for node in nodes]
-        self._values, self._slopes = _Formulas(nodes), _Formulas(slope for _, _, slope in slopes)
-        self._rates, self._seconds = _Formulas(rates), _Formulas(model.motion.rate(rate) for rate in rates)
+        self._order, self._motion = lowered.coordinates, model.motion
+        self._nodes = [model.signals[name].node for name in names]
+        self._values = _Formulas(self._nodes)
+
+    # What many motions do not need, and spatial signals have at a price.
+
+    @cached_property
+    def _slopes(self) -> tuple[list[int], list[int], _Formulas]:
+        of, diff = self._motion.of, self._motion.diff
+        found = [(k, c, diff(node, c)) for k, node in enumerate(self._nodes) for c in of(node)]
+        return [k for k, _, _ in found], [self._order[c] for _, c, _ in found], _Formulas(s for _, _, s in found)
+
+    @cached_property
+    def _rates(self) -> _Formulas:
+        return _Formulas(map(self._motion.rate, self._nodes))
+
+    @cached_property
+    def _seconds(self) -> _Formulas:
+        return _Formulas(self._motion.rate(self._motion.rate(node)) for node in self._nodes)
 
     def values(self, t: float, q: Vector) -> Vector:
         """c(q, t)."""
@@ -40,8 +52,9 @@ class Given:
 
     def gradient(self, t: float, q: Vector) -> NDArray[np.float64]:
         """dc/dq, in the tangent space of orientations."""
-        matrix = np.zeros((len(self.names), self._nv))
-        matrix[self._rows, self._columns] = self._slopes.at(self._point.moved(t, q))
+        rows, columns, slopes = self._slopes
+        matrix = np.zeros((len(self.names), len(self._order)))
+        matrix[rows, columns] = slopes.at(self._point.moved(t, q))
         return matrix
 
     def rates(self, t: float, q: Vector) -> Vector:

@@ -246,6 +246,7 @@ class InverseDynamics(Simulation):
         coordinate = self._model.coordinates[k]
         lack = f"{left[k] * self._units[k]:.3g} {'rad/s2' if coordinate.unit == 'rad' else 'm/s2'}"
         lacking = f"at t = {self.time:g} s {coordinate.label} lacks {lack}; the model has {self._motions()}"
+        lacking = "; ".join([*silent_events(self._model, "inverse dynamics"), lacking])
         if not self._actuators:
             known = f"; inputs: {listed(list(self._lowered.inputs))}" if self._lowered.inputs else CREATE
             raise StepFailed(

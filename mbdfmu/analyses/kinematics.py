@@ -20,6 +20,7 @@ from mbdfmu.analyses.stepping import Simulation
 from mbdfmu.errors import ModelError, StepFailed
 
 SMALLEST = 1e-6  # of the interval asked for: shorter steps do not get past what stops the motion
+MET = 1e-12  # of the model's length: what a prediction meets so well is a pose, if a singular one
 NEARLY = 0.02  # of the largest singular value: below it the motion is near a dead point
 LARGEST = 600  # coordinates, above which that is not examined: the cost grows with the cube
 NO_TARGET: Vector = np.zeros(0)
@@ -144,10 +145,16 @@ class Kinematics(Simulation):
         )
 
     def _stopped(self, t: float, q: Vector, worst: Opening | None) -> str:
-        text = f"kinematic analysis stops at t = {t:.6g} s: the positions cannot be met beyond it"
+        text = f"kinematic analysis stops at t = {t:.6g} s"
+        near = list(self._nearly_repeated(t, q))
+        if near and worst is not None and abs(worst.value) <= MET * self._native.length:
+            return (
+                f"{text}: the pose is singular there, {listed(near)} repeat what others hold, and the motion is not "
+                "determined; choose output times beside it (step_output), between which it is passed"
+            )
+        text += ": the positions cannot be met beyond it"
         if worst is not None:
             text += f"; worst: {worst} a step later"
-        near = list(self._nearly_repeated(t, q))
         if near:
             text += f"; the pose is a dead point, where {listed(near)} nearly repeat what others hold"
         return f"{text}; change the motion, or drive the mechanism elsewhere"

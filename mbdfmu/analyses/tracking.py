@@ -42,7 +42,7 @@ class Tracking:
             return self._by(reader, reader.chosen(coordinates))
         first, every = reader.candidates()
         self.closure.given = Given(self._native, self._lowered, first)
-        if self.closure.open_directions(0.0, self.q):
+        if not reader.complete and self.closure.open_directions(0.0, self.q):
             return self._by(reader, every)
         return reader.read(first, whole=True)
 
