@@ -130,16 +130,18 @@ void Partition::Block::prepare(const std::vector<Entry>& entries, int nc, int nv
 
 void Partition::Block::solve() {
     if (dense)
-        right = lu.solve(right).eval();
+        solution = lu.solve(right);
     else
-        right = sparse_lu.solve(right).eval();
+        solution = sparse_lu.solve(right);
+    right.swap(solution);
 }
 
 void Partition::Block::solve_transposed() {
     if (dense)
-        right = lu.transpose().solve(right).eval();
+        solution = lu.transpose().solve(right);
     else
-        right = sparse_lu.transpose().solve(right).eval();
+        solution = sparse_lu.transpose().solve(right);
+    right.swap(solution);
 }
 
 // ---------------------------------------------------------------- the choice
@@ -258,7 +260,7 @@ double Partition::condition() {
     b.right.setConstant(1.0 / static_cast<double>(m));
     b.solve();
     const double first = b.right.lpNorm<1>();
-    b.right = b.right.unaryExpr([](double x) { return x < 0 ? -1.0 : 1.0; }).eval();
+    for (double& x : b.right) x = x < 0 ? -1 : 1;
     b.solve_transposed();
     Eigen::Index worst = 0;
     b.right.cwiseAbs().maxCoeff(&worst);

@@ -58,7 +58,7 @@ private:
         Eigen::PartialPivLU<Eigen::MatrixXd> lu;
         Eigen::SparseMatrix<double> sparse;
         Eigen::SparseLU<Eigen::SparseMatrix<double>> sparse_lu;
-        Eigen::VectorXd right;
+        Eigen::VectorXd right, solution;
 
         void prepare(const std::vector<Entry>& entries, int nc, int nv);
         void solve();

@@ -167,9 +167,9 @@ void Reduced::correction() {
     right_.resize(columns());
     for (int k = 0; k < count; ++k) right_[k] = index1.a[unknowns_[k]] - a[unknowns_[k]];
     for (int k = 0; k < s_.nx; ++k) right_[count + k] = index1.xdot[k] - xdot[k];
-    right_ = lu_.solve(right_).eval();
-    for (int k = 0; k < count; ++k) change_a[unknowns_[k]] = right_[k];
-    for (int k = 0; k < s_.nx; ++k) change_xdot[k] = right_[count + k];
+    solution_ = lu_.solve(right_);
+    for (int k = 0; k < count; ++k) change_a[unknowns_[k]] = solution_[k];
+    for (int k = 0; k < s_.nx; ++k) change_xdot[k] = solution_[count + k];
 }
 
 // Dependent accelerations and multipliers that belong to the unknowns as they are, not to a*: [Haug97] eqs. 37, 38.
@@ -210,20 +210,23 @@ void Reduced::move_positions(Instance& i) {
 // Unknowns move increments of rotations, from which the rotations after them differ (T14.8).
 void Reduced::turn_back() {
     const int count = static_cast<int>(unknowns_.size());
+    moved_ = dq_.leftCols(count).transpose();
     turned_.resize(count, count);
     for (int k = 0; k < count; ++k) {
         const int coordinate = unknowns_[k], body = coordinate / 6, part = coordinate % 6 - 3;
         if (body >= s_.spatial_bodies() || part < 0) {
-            turned_.row(k) = dq_.row(coordinate).head(count);
+            turned_.col(k) = moved_.col(coordinate);
             continue;
         }
         double T[9];
         inverse_tangent(load(&q[6 * body + 3]), T);
-        turned_.row(k).setZero();
-        for (int m = 0; m < 3; ++m) turned_.row(k) += T[3 * part + m] * dq_.row(6 * body + 3 + m).head(count);
+        const double* row = T + 3 * part;
+        const int at = 6 * body + 3;
+        turned_.col(k) = row[0] * moved_.col(at) + row[1] * moved_.col(at + 1) + row[2] * moved_.col(at + 2);
     }
-    const Eigen::MatrixXd moved = dq_.leftCols(count).transpose();
-    dq_.leftCols(count) = turned_.transpose().partialPivLu().solve(moved).transpose();
+    turning_.compute(turned_);
+    positions_ = turning_.solve(moved_);
+    dq_.leftCols(count) = positions_.transpose();
 }
 
 // dv from G dv + (G v + Phi_t)_q dq = 0, [Haug97] eqs. 23 and 32.

@@ -65,9 +65,9 @@ private:
     std::vector<int> unknowns_;
     std::vector<double> pose_, r_, phi_, column_, force_, multipliers_, mixed_a_, mixed_lambda_, by_velocity_, zero_;
     Rows dq_, dv_, opening_, change_;  // by the unknowns: q, v, rows of constraints, equations of A
-    Eigen::MatrixXd turned_, jacobian_;
-    Eigen::PartialPivLU<Eigen::MatrixXd> lu_;
-    Eigen::VectorXd right_;
+    Eigen::MatrixXd turned_, moved_, positions_, jacobian_;  // F, N and N F^-1 of (T14.8), transposed
+    Eigen::PartialPivLU<Eigen::MatrixXd> lu_, turning_;
+    Eigen::VectorXd right_, solution_;
 
     int first_state() const { return s_.nv + s_.nc; }
     int columns() const { return static_cast<int>(unknowns_.size()) + s_.nx; }
