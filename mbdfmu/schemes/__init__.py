@@ -11,6 +11,7 @@ from mbdfmu.schemes.hht import Hht
 from mbdfmu.schemes.hybrid import Hybrid
 from mbdfmu.schemes.newmark import Newmark
 from mbdfmu.schemes.trapezoidal import Trapezoidal
+from mbdfmu.schemes.welch import Welch1, Welch2
 
 __all__ = [
     "Baumgarte",
@@ -25,4 +26,6 @@ __all__ = [
     "Newmark",
     "Scheme",
     "Trapezoidal",
+    "Welch1",
+    "Welch2",
 ]

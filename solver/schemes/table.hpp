@@ -9,6 +9,7 @@
 #include "explicit.hpp"
 #include "gcp_implicit.hpp"
 #include "newmark.hpp"
+#include "welch.hpp"
 
 namespace mbd {
 
@@ -69,6 +70,13 @@ inline std::unique_ptr<Scheme> relative_of_hht(const std::string& name, const Sy
     return nullptr;
 }
 
+inline std::unique_ptr<Scheme> after_welch(const std::string& name, const System& system,
+                                           const std::vector<double>& options) {
+    if (name == "welch1") return unpack<Welch1Options>(name, options), std::make_unique<Welch>(system, 0);
+    if (name != "welch2") return nullptr;
+    return std::make_unique<Welch>(system, unpack<Welch2Options>(name, options).printed_form != 0 ? 1 : 2);
+}
+
 inline std::unique_ptr<Scheme> make_scheme(const std::string& name, const System& system,
                                            const std::vector<double>& options) {
     if (name == "hht") {
@@ -101,6 +109,7 @@ inline std::unique_ptr<Scheme> make_scheme(const std::string& name, const System
     if (auto scheme = relative_of_hht(name, system, options)) return scheme;
     if (name == "gcp-implicit" || name == "gcp-fv")
         return std::make_unique<GcpImplicit>(system, unpack<GcpImplicitOptions>(name, options), name == "gcp-fv");
+    if (auto scheme = after_welch(name, system, options)) return scheme;
     throw ModelError("no scheme is named '" + name + "'");
 }
 
