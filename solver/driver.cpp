@@ -9,8 +9,7 @@ namespace {
 
 constexpr int poll_interval = 256;
 constexpr double shortest_remainder = 1e-5;  // of the last step
-constexpr double safety = 0.9;               // [Negrut05] eq. 37b
-constexpr double least_factor = 0.2, greatest_factor = 5.0;
+constexpr double least_factor = 0.2;
 constexpr double failure_factor = 0.25;  // after a corrector that failed
 
 std::string shown(double x) { return number(x, 6); }
@@ -118,22 +117,47 @@ bool Driver::advance(double t, Poll poll, void* context, long limit) {
     bool stopped = false;
     limit_ = limit > 0 ? statistics.steps + limit : 0;
     State& s = instance_.state;
+    within_last_step(t);
     for (long k = 1; s.t < t && !stopped && !limited(); ++k) {
-        const double at = next_break();
-        const double end = at <= t ? std::max(s.t, at - instant(at)) : t;
-        if (s.t == end)
+        const double at = next_break(), until = horizon(t, at), end = std::min(t, until);
+        if (s.t == until)
             cross_break(at);
-        else if (short_of_a_step(end - s.t))
+        else if (short_of_a_step(until - s.t))
             cross_without_step(end);
         else if (options_.step > 0)
             fixed_steps(end, poll, context, stopped);
         else
-            controlled_steps(end, poll, context, stopped);
+            controlled_steps(end, until, poll, context, stopped);
         stopped = stopped || (poll && k % poll_interval == 0 && s.t < t && poll(context));  // many events
     }
     statistics.factorisations = instance_.factorisations;
     statistics.fallbacks = instance_.fallbacks;
     return !stopped;
+}
+
+// Whether a step may go beyond the time asked for, which is then shown within it: not where inputs may change there,
+// where something may occur, or where the user gives the steps.
+bool Driver::may_pass() const {
+    return options_.step == 0 && scheme_->continuous() && instance_.system.nu == 0 && !instance_.system.switches.any();
+}
+
+// How far steps towards t may reach: right before the next break, at `at`, or t itself.
+double Driver::horizon(double t, double at) const {
+    const double before = std::isfinite(at) ? at - instant(at) : at;
+    if (at <= t) return std::max(instance_.state.t, before);
+    return may_pass() ? std::max(t, before) : t;
+}
+
+// Where a step has gone beyond the state shown: shows the time t within it, or goes on from its end.
+void Driver::within_last_step(double t) {
+    State& s = instance_.state;
+    if (s.ahead <= s.t) return;
+    if (t < s.ahead)
+        scheme_->show(instance_, t);
+    else
+        scheme_->go_on(instance_);
+    s.t = std::min(t, s.ahead);
+    instance_.follow_turns();
 }
 
 void Driver::accept(const StepResult& result, double h) {
@@ -258,51 +282,74 @@ double Driver::first_step(double remaining) const {
     for (int k = 0; k < i.system.nx; ++k)
         rate = std::max(rate, std::fabs(i.state.xdot[k]) / std::max(i.system.nominal[k], std::fabs(i.state.x[k])));
     const double time_scale = rate > 0 ? 1 / rate : remaining;  // not shorter for a short first interval
-    return 0.1 * std::cbrt(options_.tolerance) * time_scale;
+    return scheme_->first_step(options_.tolerance) * time_scale;
 }
 
 double Driver::accepted_factor(double error, bool after_rejection) const {
-    const double factor = safety * std::pow(std::max(error, 1e-12), -1.0 / scheme_->error_order());
+    const double next = std::max(scheme_->next_error(error), 1e-12);
+    const double factor = scheme_->safety() * std::pow(next, -1.0 / scheme_->error_order());  // [Negrut05] eq. 37b
     if (factor >= 1 && (factor <= scheme_->least_growth() || after_rejection)) return 1;
-    return std::clamp(factor, least_factor, greatest_factor);
+    return std::clamp(factor, least_factor, scheme_->greatest_growth());
 }
 
-void Driver::controlled_steps(double t, Poll poll, void* context, bool& stopped) {
+// Equal steps to where they have to end: a short last one would amplify the noise of lambda by 1/h^2, and every change
+// of h costs accuracy (docs/decisions/004). No such place is near where steps may pass the time asked for.
+double Driver::next_size(double remaining, bool passing, bool& last) const {
+    const double h = instance_.state.h;
+    if (passing && remaining > 2 * h) return h;
+    const double count = std::ceil(remaining / h * (1 - 1e-10));
+    last = count <= 1;
+    return last ? remaining : remaining / count;
+}
+
+// The size of the next step after one of size h that was accepted.
+void Driver::follow(double h, double error, bool after_rejection) {
+    State& s = instance_.state;
+    const double proposal = h * accepted_factor(error, after_rejection);
+    if (h > 0.75 * s.h || after_rejection)
+        s.h = proposal == h && !after_rejection ? s.h : proposal;
+    else
+        s.h = std::max(s.h, proposal);  // cut short for where it had to end: the free step size is remembered
+    // refused there, the step is named instead of shrinking for ever
+    s.h = std::max(s.h, options_.smallest_step);
+}
+
+// After a step that was refused; false where the motion has started anew with other rows instead.
+bool Driver::cut(const StepResult& result, double h) {
+    State& s = instance_.state;
+    ++statistics.rejected;
+    if (result.status != Status::done && rows_chosen_anew(result, h)) return false;
+    const double factor =
+        result.status != Status::done
+            ? failure_factor
+            : std::clamp(scheme_->safety() * std::pow(result.error, -1.0 / scheme_->error_order()), least_factor, 0.9);
+    scheme_->reject(instance_);
+    s.h = h * factor;
+    if (s.h < std::max(options_.smallest_step, 4 * 2.2e-16 * std::fabs(s.t))) fail(result, s.h);
+    return true;
+}
+
+// Steps to t, which may end beyond it, at `until` at most; the state shown is that at t then.
+void Driver::controlled_steps(double t, double until, Poll poll, void* context, bool& stopped) {
     State& s = instance_.state;
     if (options_.largest_step > 0) limit_steps((t - s.t) / options_.largest_step, options_.largest_step, "largest");
     if (s.h <= 0) s.h = first_step(t - s.t);
     bool after_rejection = false;
     for (long k = 1; s.t < t; ++k) {
         if (options_.largest_step > 0) s.h = std::min(s.h, options_.largest_step);
-        const double remaining = t - s.t;
-        // Equal steps to t: a short last one would amplify the noise of lambda by 1/h^2, and every change of h costs
-        // accuracy (docs/decisions/004).
-        const double count = std::ceil(remaining / s.h * (1 - 1e-10));
-        const bool last = count <= 1;
-        const double h = last ? remaining : remaining / count;
+        bool last = false;
+        const double h = next_size(until - s.t, until > t, last), to = last ? until : s.t + h;
         StepResult result = scheme_->step(instance_, h, statistics);
         result.error = std::max(result.error, std::pow(result.turn, scheme_->error_order()));
-        if (result.status == Status::done && result.error <= 1) {
-            const bool arrived = taken(result, h, last ? t : s.t + h);
-            const double proposal = h * accepted_factor(result.error, after_rejection);
-            if (h > 0.75 * s.h || after_rejection)
-                s.h = proposal == h && !after_rejection ? s.h : proposal;
-            else
-                s.h = std::max(s.h, proposal);  // cut short for t: the free step size is remembered
-            s.h = std::max(s.h,
-                           options_.smallest_step);  // refused there, the step is named instead of shrinking for ever
+        if (to > t && result.passed() && !scheme_->keep(instance_, statistics)) result.status = Status::not_finite;
+        if (result.passed()) {
+            const bool arrived = taken(result, h, to);
+            follow(h, result.error, after_rejection);
             after_rejection = false;
+            if (s.t > t) s.ahead = s.t, s.t -= h, within_last_step(t);
             if (!arrived || limited()) return;
         } else {
-            ++statistics.rejected;
-            if (result.status != Status::done && rows_chosen_anew(result, h)) continue;
-            const double factor =
-                result.status != Status::done
-                    ? failure_factor
-                    : std::clamp(safety * std::pow(result.error, -1.0 / scheme_->error_order()), least_factor, 0.9);
-            s.h = h * factor;
-            after_rejection = true;
-            if (s.h < std::max(options_.smallest_step, 4 * 2.2e-16 * std::fabs(s.t))) fail(result, s.h);
+            after_rejection = cut(result, h) || after_rejection;
         }
         if (poll && k % poll_interval == 0 && s.t < t && poll(context)) {
             stopped = true;

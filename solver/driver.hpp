@@ -82,7 +82,13 @@ private:
     double first_step(double remaining) const;
     // towards t; they return early where an event has started the motion anew
     void fixed_steps(double t, Poll poll, void* context, bool& stopped);
-    void controlled_steps(double t, Poll poll, void* context, bool& stopped);
+    void controlled_steps(double t, double until, Poll poll, void* context, bool& stopped);
+    double next_size(double remaining, bool passing, bool& last) const;
+    void follow(double h, double error, bool after_rejection);
+    bool cut(const StepResult& result, double h);
+    bool may_pass() const;
+    double horizon(double t, double at) const;
+    void within_last_step(double t);
     void accept(const StepResult& result, double h);
     bool short_of_a_step(double d) const;
     void drift(double d);

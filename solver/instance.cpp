@@ -137,7 +137,7 @@ void Instance::place_at_start() {
     state.a.assign(system.nv, 0.0);
     state.lambda.assign(system.nc, 0.0);
     state.xdot.assign(system.nx, 0.0);
-    state.t = state.t_input = state.h = state.last_step = state.drift = 0;
+    state.t = state.t_input = state.h = state.ahead = state.last_step = state.drift = 0;
     state.restart_pending = false;
     state.memory.clear();
     state.inactive.clear();
@@ -157,6 +157,7 @@ void Instance::place_at_start() {
 void Instance::restart() {
     report();
     state.v = v, state.a = a, state.lambda = independent_, state.xdot = xdot, state.y = y;
+    state.ahead = 0;
 }
 
 void Instance::stand_still() {

@@ -28,7 +28,9 @@ struct Redundancy {
 struct State {
     std::uint32_t model = 0;  // System::identity
     double t = 0;
-    double h = 0;                     // step size that the error control would take next, 0 before the first step
+    double h = 0;  // step size that the error control would take next, 0 before the first step
+    // End of the last step where the state shown lies within it; what goes on from there is in `memory`.
+    double ahead = 0;
     double last_step = 0, drift = 0;  // size of the last step, time crossed since without one
     std::vector<double> q, v, a, lambda, x, xdot, y;
     double t_input = 0;  // u(t) = u + udot (t - t_input)

@@ -114,12 +114,12 @@ void Instance::start(const StartOptions& options) {
 }
 
 void Instance::place(const std::vector<double>& q, const std::vector<double>& x, const std::vector<double>& turns) {
-    state.q = q, state.x = x, state.turns = turns;
+    state.q = q, state.x = x, state.turns = turns, state.ahead = 0;
     follow_turns();
 }
 
 void Instance::pose(double t, const double* q, const double* rates, const double* x) {
-    state.t = t;
+    state.t = t, state.ahead = 0;
     state.q.assign(q, q + system.nq());
     state.v.assign(rates, rates + system.nv);
     state.x.assign(x, x + system.nx);

@@ -21,12 +21,12 @@ def started(name: str, scheme: str, **settings: Any) -> Any:
     return mbd.models.load(name).start(scheme=scheme, assemble=True, **settings)
 
 
-@pytest.mark.parametrize("scheme", ["gcp", "dopri5"])
+@pytest.mark.parametrize("scheme", ["gcp", "dopri5", "dop853"])
 @pytest.mark.parametrize("name", GAPS)
 def test_partitioning_and_projection_close_joints_to_rounding(name: str, scheme: str) -> None:
     simulation = started(name, scheme, tolerance=1e-5)
     simulation.advance(0.1)
-    assert simulation.statistics["steps"] > 3
+    assert simulation.statistics["steps"] > 1
     assert simulation.statistics["worst_position_violation"] < CLOSED
     assert simulation.statistics["worst_velocity_violation"] < 1e-10 * max(1.0, np.abs(simulation.save().v).max())
 

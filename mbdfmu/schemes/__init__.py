@@ -3,6 +3,7 @@
 from mbdfmu.schemes.base import Scheme
 from mbdfmu.schemes.baumgarte import Baumgarte
 from mbdfmu.schemes.direct import Direct
+from mbdfmu.schemes.dop853 import Dop853
 from mbdfmu.schemes.dopri5 import Dopri5
 from mbdfmu.schemes.gcp import Gcp
 from mbdfmu.schemes.gcp_implicit import GcpFv, GcpImplicit
@@ -16,6 +17,7 @@ from mbdfmu.schemes.welch import Welch1, Welch2
 __all__ = [
     "Baumgarte",
     "Direct",
+    "Dop853",
     "Dopri5",
     "Gcp",
     "GcpFv",

@@ -12,7 +12,8 @@ from mbdfmu.schemes.base import Scheme, option
 
 _ORDERS = range(1, 6)
 FORMULAS: dict[str, int] = {  # name: order
-    "euler": 1, "rk2": 2, "midpoint": 2, "rk4": 4, "rkf45": 5, "dopri5": 5,
+    "euler": 1, "rk2": 2, "midpoint": 2, "rk4": 4, "rkf45": 5, "dopri5": 5, "dop853": 8,
+    "adams": 12,
     **{f"ab{k}": k for k in _ORDERS},
     **{f"abm{k}": max(k, 1) for k in _ORDERS},
     **{f"mampc{k}": k + 1 for k in _ORDERS},
@@ -27,8 +28,9 @@ class WithFormula(Scheme):
 
     formula: str = option(
         "dopri5",
-        "integration formula: Runge-Kutta (rk2 is Heun's), Adams-Bashforth ab1..5, predictor-corrector abm1..5 "
-        "(Adams-Moulton of the same order), mampc1..5 (of the next order)",
+        "integration formula: Runge-Kutta (rk2 is Heun's), adams (order 1 to 12 as the error asks for), "
+        "Adams-Bashforth ab1..5, predictor-corrector abm1..5 (Adams-Moulton of the same order), mampc1..5 (of the next "
+        "order)",
         choices=tuple(FORMULAS),
     )
     start: str = option(

@@ -36,8 +36,26 @@ public:
     virtual bool step(Ode& ode, double t, double h, const double* y, const double* memory) = 0;
     // Remembers the step tried last.
     virtual void accept(double h, double* memory) = 0;
+    // The step tried last was too long.
+    virtual void reject(double* /*memory*/) const {}
+    // What the error (over the tolerance) of the accepted step would be with the order of the next.
+    virtual double next_error(double error) const { return error; }
     // Whether steps should stay equal for now, because the formula is still being started.
     virtual bool starting(const double*) const { return false; }
+    // How step sizes follow errors: what is aimed at, and what a step may grow by, at least and at most.
+    struct Control {
+        double safety = 0.9, least_growth = 1.1, greatest_growth = 5;
+    };
+    virtual Control control(const double* /*memory*/) const { return {}; }
+
+    // ---- y within the last step
+    virtual bool continuous() const { return false; }
+    virtual std::size_t dense_size() const { return 0; }  // numbers in `dense`
+    // Fills `dense` after step(), from the same t and y; may ask for more slopes, false where there are none.
+    virtual bool prepare(Ode&, double /*t*/, double /*h*/, const double* /*y*/, double* /*dense*/) { return true; }
+    // y at `part` (0 to 1) of the last accepted step, of size h.
+    virtual void show(double /*part*/, double /*h*/, const double* /*end*/, const double* /*memory*/,
+                      const double* /*dense*/, double* /*y*/) const {}
 
     std::vector<double> end, end_slope, error;
 

@@ -29,8 +29,12 @@ public:
     static int size(const System& s) { return s.nq() + s.nv + s.nx; }
 
     int error_order() const override { return error_order_; }
-    double least_growth() const override { return 1.1; }  // no matrix is kept for steps of one size
-    std::size_t memory_size() const override { return history() + formula_->memory_size(); }
+    double least_growth() const override { return control_.least_growth; }
+    double greatest_growth() const override { return control_.greatest_growth; }
+    double safety() const override { return control_.safety; }
+    double first_step(double tolerance) const override { return 0.1 * std::pow(tolerance, 1.0 / error_order_); }
+    double next_error(double error) const override { return formula_->next_error(error); }
+    std::size_t memory_size() const override { return end_at() + (continuous() ? end_size() : 0); }
 
     void start(Instance& i, double tolerance) override {
         tolerance_ = tolerance;
@@ -45,7 +49,7 @@ public:
         treatment_->start(i, index1_, motion(st.t, y_.data()), st.memory.data() + weights());
         if (!Explicit::slope(st.t, y_.data(), slope.data())) refuse(i);
         formula_->start(slope.data(), st.memory.data() + history());
-        error_order_ = formula_->error_order(st.memory.data() + history());
+        look_ahead(st);
     }
 
     StepResult step(Instance& i, double h, Statistics& count) override {
@@ -56,7 +60,7 @@ public:
         result_ = StepResult{};
         if (!stands(treatment_->begin(i, index1_, motion(i.state.t, y_.data()), h, i.state.memory.data() + weights())))
             return result_;
-        error_order_ = formula_->error_order(memory);
+        look_ahead(i.state);
         h_ = h;
         if (!formula_->step(*this, i.state.t, h, y_.data(), memory)) {
             if (result_.status == Status::not_finite) find_culprit(i);
@@ -76,12 +80,47 @@ public:
         formula_->accept(h_, st.memory.data() + history());
         treatment_->accept(st.memory.data() + weights(), *count_);
         st.t += h_;
-        const double* y = formula_->end.data();
-        y = take(st.q, y), y = take(st.v, y), take(st.x, y);
+        scatter(formula_->end.data(), st);
         st.order = order_;
         st.a = index1_.a, st.lambda = index1_.lambda, st.xdot = index1_.xdot, st.y = index1_.y;
         observe(i);
-        error_order_ = formula_->error_order(st.memory.data() + history());
+        look_ahead(st);
+    }
+
+    void reject(Instance& i) override {
+        formula_->reject(i.state.memory.data() + history());
+        look_ahead(i.state);
+    }
+
+    // ---- the state within a step
+    bool continuous() const override { return formula_->continuous(); }
+
+    bool keep(Instance& i, Statistics& count) override {
+        double* to = i.state.memory.data() + end_at();
+        *to++ = i.state.t, *to++ = h_;
+        for (const auto* part : {&formula_->end, &index1_.a, &index1_.lambda, &index1_.xdot, &index1_.y})
+            to = std::copy(part->begin(), part->end(), to);
+        count_ = &count;
+        const bool known = formula_->prepare(*this, i.state.t, h_, y_.data(), to);
+        const double* from = i.state.memory.data() + end_at() + 2 + y_.size();
+        for (auto* part : {&index1_.a, &index1_.lambda, &index1_.xdot, &index1_.y}) from = take(*part, from);
+        return known;
+    }
+    void show(Instance& i, double t) override {
+        State& st = i.state;
+        const double *from = st.memory.data() + end_at(), begin = from[0], h = from[1], *end = from + 2;
+        const double* dense = from + 2 + y_.size() + s_.n();
+        formula_->show((t - begin) / h, h, end, st.memory.data() + history(), dense, y_.data());
+        enter(i);
+        const Motion m = motion(t, y_.data());
+        normalise(m.q);
+        treatment_->show(i, index1_, m, h, st.memory.data() + weights());
+        scatter(y_.data(), st);
+    }
+    void go_on(Instance& i) override {
+        State& st = i.state;
+        const double* from = scatter(st.memory.data() + end_at() + 2, st);
+        for (auto* part : {&st.a, &st.lambda, &st.xdot, &st.y}) from = take(*part, from);
     }
 
 private:
@@ -94,14 +133,25 @@ private:
     std::vector<double> y_, phi_;
     double tolerance_ = 1e-6, h_ = 0, pace_ = 0;
     int error_order_ = 1;
+    Formula::Control control_;
     Instance* instance_ = nullptr;  // during a step
     Statistics* count_ = nullptr;
     StepResult result_;
     Order order_ = Order::eager;
 
-    // ---- memory: largest |q| and |X| so far, the pace of the motion; then the treatment's, then the formula's
+    // ---- memory: largest |q| and |X| so far, the pace of the motion; then the treatment's, then the
+    // formula's; then, for the state
+    // within a step, when that began, its size, y, a, lambda, Xdot, Y at its end, and what the formula knows of it
     std::size_t weights() const { return s_.nv + s_.nx + 1; }
     std::size_t history() const { return weights() + treatment_->memory_size(s_); }
+    std::size_t end_at() const { return history() + formula_->memory_size(); }
+    std::size_t end_size() const { return 2 + y_.size() + s_.n() + formula_->dense_size(); }
+
+    void look_ahead(const State& st) {
+        const double* memory = st.memory.data() + history();
+        error_order_ = formula_->error_order(memory);
+        control_ = formula_->control(memory);
+    }
 
     // Running maxima ([Negrut05] eq. 34), and the pace 1/s at which units of length and angle are travelled (T12.2).
     void observe(Instance& i) {
@@ -126,6 +176,10 @@ private:
         auto to = std::copy(st.q.begin(), st.q.end(), y_.begin());
         to = std::copy(st.v.begin(), st.v.end(), to);
         std::copy(st.x.begin(), st.x.end(), to);
+    }
+    static const double* scatter(const double* y, State& st) {
+        y = take(st.q, y), y = take(st.v, y);
+        return take(st.x, y);
     }
     static const double* take(std::vector<double>& to, const double* from) {
         std::copy_n(from, to.size(), to.begin());

@@ -1,5 +1,6 @@
 // What every integration scheme is to the driver: start, try a step, accept it. Nothing else crosses.
 #pragma once
+#include <cmath>
 #include <string>
 
 #include "../instance.hpp"
@@ -17,6 +18,7 @@ struct StepResult {
     double violation = 0;    // worst scaled |Phi| after the last correction
     int worst_row = -1;
     double turn = 0;  // largest rotation of a body, over what angles that count turns and T(theta) bear
+    bool passed() const { return status == Status::done && error <= 1; }
 };
 
 struct Statistics {
@@ -33,6 +35,11 @@ public:
     virtual int error_order() const = 0;
     // the step size grows by no less than this, as a change of it costs something
     virtual double least_growth() const { return 1.35; }
+    virtual double greatest_growth() const { return 5; }
+    // of the step size at which the error would be the tolerance, this much is taken
+    virtual double safety() const { return 0.9; }
+    // the first step, over the time scale of the motion
+    virtual double first_step(double tolerance) const { return 0.1 * std::cbrt(tolerance); }
     // numbers in state.memory
     virtual std::size_t memory_size() const = 0;
     // fills state.memory at a consistent state (start and restart)
@@ -40,6 +47,21 @@ public:
     // tries one step; the state is untouched until accept()
     virtual StepResult step(Instance& instance, double h, Statistics& statistics) = 0;
     virtual void accept(Instance& instance) = 0;
+    // the step tried last was refused
+    virtual void reject(Instance&) {}
+    // what the error of the accepted step says about the next, where that is of another order
+    virtual double next_error(double error) const { return error; }
+
+    // ---- the state within a step (docs/decisions/012)
+    // whether show() is offered
+    virtual bool continuous() const { return false; }
+    // After a step that has succeeded, before accept(): what show() and go_on() need, into state.memory. False where
+    // the equations have no value there.
+    virtual bool keep(Instance&, Statistics&) { return false; }
+    // the state at a time within the last step
+    virtual void show(Instance&, double /*t*/) {}
+    // the state at its end
+    virtual void go_on(Instance&) {}
 };
 
 }  // namespace mbd

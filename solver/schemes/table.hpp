@@ -42,10 +42,18 @@ inline std::unique_ptr<Scheme> integrating(const System& system, const FormulaOp
                                            std::unique_ptr<Treatment> treatment) {
     return std::make_unique<Explicit>(system, chosen_formula(system, o), std::move(treatment));
 }
+inline std::unique_ptr<Scheme> projecting(const System& system, const Tableau& tableau) {
+    return std::make_unique<Explicit>(system, std::make_unique<RungeKutta>(tableau, Explicit::size(system)),
+                                      std::make_unique<Projection>(system));
+}
 inline std::unique_ptr<Treatment> stabilisation(const System& system, const BaumgarteOptions& o) {
     const double beta = o.beta > 0 ? o.beta : o.alpha;  // critical
     double limit = 0;
     if (o.adaptive != 0) {
+        if (static_cast<int>(o.of.formula) == adams_number)
+            throw ModelError(
+                "scheme 'baumgarte': adaptive gains follow the stability limit of a formula, and that of \"adams\" "
+                "changes with its order; use gains=\"fixed\" or a formula of one order, such as \"mampc4\"");
         const auto formula = make_formula(static_cast<int>(o.of.formula), o.of.growing != 0, 2);
         limit = o.fraction * stability_limit(*formula);
     }
@@ -98,10 +106,8 @@ inline std::unique_ptr<Scheme> make_scheme(const std::string& name, const System
                            std::make_unique<Hybrid>(system, stabilisation(system, chosen.feedback), chosen.most_open,
                                                     chosen.most_condition));
     }
-    if (name == "dopri5")
-        return std::make_unique<Explicit>(
-            system, std::make_unique<RungeKutta>(tableaus::dormand_prince5(), Explicit::size(system)),
-            std::make_unique<Projection>(system));
+    if (name == "dopri5") return projecting(system, tableaus::dormand_prince5());
+    if (name == "dop853") return projecting(system, tableaus::dormand_prince8());
     if (name == "baumgarte") {
         const auto chosen = unpack<BaumgarteOptions>(name, options);
         return integrating(system, chosen.of, stabilisation(system, chosen));

@@ -32,6 +32,11 @@ public:
     // Before accelerations are asked for, within a step and at its end. Status::done where that succeeded.
     virtual Status place(Instance&, Index1&, const Motion&) { return Status::done; }
     virtual Status arrive(Instance& i, Index1& solver, const Motion& m) { return place(i, solver, m); }
+    // Where the state is shown between the ends of a step; nothing is known of a factorisation.
+    // At a singular pose interpolated positions stay as they are, open by less than the tolerance.
+    virtual void show(Instance& i, Index1& solver, const Motion& m, double h, const double* memory) {
+        if (begin(i, solver, m, h, memory) == Status::done) place(i, solver, m);
+    }
     // What is added to gamma, which Index1::look() has filled.
     virtual void stabilise(Instance&, Index1&, const Motion&) {}
     // The step has been taken.
@@ -152,6 +157,11 @@ public:
         order_ = i.state.order;
         if (!solver.projects() && !refresh(i, solver, m)) return Status::singular;
         return correct(i, solver, m);
+    }
+    void show(Instance& i, Index1& solver, const Motion& m, double, const double*) override {
+        if (i.system.nc == 0) return;
+        order_ = i.state.order;
+        if (refresh(i, solver, m)) correct(i, solver, m);
     }
 
 protected:
