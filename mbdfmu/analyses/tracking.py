@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mbdfmu.analyses.closure import FITS, LONGEST, Closure, Lost, listed
+from mbdfmu.analyses.closure import LONGEST, Closure, Lost, listed
 from mbdfmu.analyses.compiled import Vector
 from mbdfmu.analyses.given_motion import GivenMotion, MotionReader
 from mbdfmu.analyses.given_signals import Given
@@ -147,11 +147,12 @@ class Tracking:
             )
 
     def _check_velocities(self, t: float, q: Vector, v: Vector) -> None:
+        """What rounded numbers open is projected away when accelerations are asked for."""
         with translated():
             gaps = np.asarray(self._native.rates(t, q, v)[0]) / self.closure.row_sizes
         speed = max(1.0, float(np.abs(v / self.closure.units).max(initial=0.0)))
         worst = self.closure.worst(gaps)
-        if worst is not None and np.abs(gaps[self.closure.rows]).max() > FITS * speed:
+        if worst is not None and np.abs(gaps[self.closure.rows]).max() > self._tolerance * speed:
             raise ModelError(
                 f"the velocities given at t = {t:g} s do not fit the joints: {worst.label} opens with "
                 f"{worst.value:.3g} {differentiated(worst.unit)}; {CURE}"
