@@ -337,6 +337,7 @@ Workspace System::workspace() const {
     w.singles.resize(pattern.singles.size());
     w.pairs.resize(pattern.pairs.size());
     w.solve_work.resize(n());
+    w.unused_rows.resize(nc);
     w.rate_entries.resize(rate_pattern.size());
     w.partials.resize(2 * rates_.size());
     w.adjoints.resize(rates_.size());
@@ -569,8 +570,7 @@ void System::constraints(const Point& given, Workspace& w, double* phi) const {
     take_holds(point, phi);
 }
 
-void System::rates(const Point& given, Workspace& w, double* velocity, double* gamma) const {
-    const Point point = prepared(given, w);
+void System::rates_of_joints(const Point& point, Workspace& w, double* velocity, double* gamma) const {
     std::fill(velocity, velocity + nc, 0.0);
     std::fill(gamma, gamma + nc, 0.0);
     Rates z{point.at[Q], point.at[V], point.at[CONSTANT], w.cs.data(), w.rotations.data(), velocity, gamma};
@@ -580,12 +580,25 @@ void System::rates(const Point& given, Workspace& w, double* velocity, double* g
     for (const auto& e : coincident3_) Coincident3::rates(e, z);
     for (const auto& e : perpendicular_) Perpendicular::rates(e, z);
     for (const auto& e : in_plane_) InPlane::rates(e, z);
+}
+
+void System::rates(const Point& given, Workspace& w, double* velocity, double* gamma) const {
+    const Point point = prepared(given, w);
+    rates_of_joints(point, w, velocity, gamma);
     rates_.run(point, w.registers.data());
     const int rows = static_cast<int>(rate_rows_.size());
     for (int k = 0; k < rows; ++k) {
         velocity[rate_rows_[k]] = rates_.output(w.registers.data(), k);
         gamma[rate_rows_[k]] = rates_.output(w.registers.data(), rows + k);
     }
+}
+
+void System::speeds(const Point& given, Workspace& w, double* velocity) const {
+    const Point point = prepared(given, w);
+    rates_of_joints(point, w, velocity, w.unused_rows.data());
+    const int rows = static_cast<int>(rate_rows_.size());
+    rates_.run_for(point, w.registers.data(), rows);
+    for (int k = 0; k < rows; ++k) velocity[rate_rows_[k]] = rates_.output(w.registers.data(), k);
 }
 
 void System::rate_derivatives(const Point& given, Workspace& w) const {

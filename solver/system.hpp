@@ -48,7 +48,7 @@ struct Outside {
 struct Workspace {
     Outside outside;
     std::vector<double> outside_values, outside_inputs;
-    std::vector<double> registers, cs, rotations, inverse_tangents, singles, pairs, solve_work;
+    std::vector<double> registers, cs, rotations, inverse_tangents, singles, pairs, solve_work, unused_rows;
     std::vector<RateEntry> rate_entries;
     std::vector<double> partials, adjoints, still;  // of the program behind these; zero velocities
     std::vector<int> rate_places;                   // of every column, those of the row at hand
@@ -82,6 +82,8 @@ public:
     void constraints(const Point& point, Workspace& w, double* phi) const;
     // velocity = G v + Phi_t and gamma, where G a = gamma on the acceleration level
     void rates(const Point& point, Workspace& w, double* velocity, double* gamma) const;
+    // the first of them alone
+    void speeds(const Point& point, Workspace& w, double* velocity) const;
     // How Phi' = G v + Phi_t and Phi'' = G a - gamma change with q, v and X at the point's a (T14.1): one entry of
     // `w.rate_entries` for every place of `rate_pattern`. At a = 0 the last two are -gamma_q and -gamma_v.
     void rate_derivatives(const Point& point, Workspace& w) const;
@@ -196,6 +198,7 @@ private:
     std::string body_of(int coordinate) const {
         return labels[coordinate].substr(0, labels[coordinate].rfind('\'') + 1);
     }
+    void rates_of_joints(const Point& point, Workspace& w, double* velocity, double* gamma) const;
     void take_holds(const Point& point, double* phi) const;
     struct SlopeKinds {
         double RateEntry::*by_q, RateEntry::*by_v;

@@ -1,5 +1,6 @@
 #include "tape.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace mbd {
@@ -85,10 +86,14 @@ Tape::Tape(const Blob& blob, const std::string& name, const Spaces& sizes) : con
         if (r < 0 || r >= size()) bad("returns a result that is not there");
 }
 
-void Tape::run(const Point& point, double* r) const {
+void Tape::run_for(const Point& point, double* r, int outputs) const {
+    const auto begin = outputs_.begin();
+    run(point, r, outputs > 0 ? *std::max_element(begin, begin + outputs) + 1 : 0);
+}
+
+void Tape::run(const Point& point, double* r, int count) const {
     const Instruction* i = code_.data();
-    const int n = size();
-    for (int k = 0; k < n; ++k, ++i) {
+    for (int k = 0; k < count; ++k, ++i) {
         switch (i->op) {
             case CONST:
                 r[k] = constants_[i->a];

@@ -53,7 +53,9 @@ public:
     int outputs() const { return static_cast<int>(outputs_.size()); }
 
     // registers: size() numbers owned by the caller
-    void run(const Point& point, double* registers) const;
+    void run(const Point& point, double* registers) const { run(point, registers, size()); }
+    // only as far as the first outputs need
+    void run_for(const Point& point, double* registers, int outputs) const;
     double output(const double* registers, int k) const { return registers[outputs_[k]]; }
     // The operation, with its operands, that made an output of the last run not finite.
     std::string culprit(const double* registers, int output) const;
@@ -95,6 +97,7 @@ private:
     };
     static bool is_load(const Instruction& i);
     static std::pair<std::int32_t, std::int32_t> operands(const Instruction& i);  // -1 where there is none
+    void run(const Point& point, double* registers, int count) const;
     std::vector<Instruction> code_;
     std::vector<double> constants_;
     std::vector<std::int32_t> outputs_;

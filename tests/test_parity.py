@@ -241,8 +241,8 @@ def test_coupled_systems_agree(name: str, states: str, step: str) -> None:
 
 
 RELATIVES: dict[str, tuple[str, dict[str, Any]]] = {
-    "newmark": ("newmark", {"gamma": 0.6, "beta": 0.32}),
-    "trapezoidal": ("trapezoidal", {}),
+    "newmark": ("newmark", {"gamma": 0.6, "beta": 0.32, "index": 3}),
+    "trapezoidal": ("trapezoidal", {"index": 3}),
     "generalised-alpha": ("generalised-alpha", {"rho": 0.7}),
     "sharp": ("generalised-alpha", {"rho": 0.2, "estimate": "sharp"}),
     "hht of index 2": ("hht", {"index": 2}),

@@ -15,13 +15,13 @@ def weights() -> Any:
     )
 
 
-def index() -> Any:
-    return option(
-        3,
-        "3: joints close in positions; 2: in positions and velocities (stabilised), with smooth reactions of its own",
-        low=2,
-        high=3,
+def index(default: int = 3) -> Any:
+    """2 by default where nothing damps: accelerations and reactions across joints diverge in the form of index 3."""
+    text = "joints close in positions (3), or in positions and velocities (2: stabilised, smooth reactions of its own)"
+    damped = (
+        "" if default == 3 else "; undamped, 3 lets the scheme's own reactions diverge and fails under error control"
     )
+    return option(default, text + damped, low=2, high=3)
 
 
 def stop_ratio() -> Any:

@@ -11,7 +11,7 @@ from mbdfmu.schemes.base import Scheme, option
 
 @dataclass(frozen=True, kw_only=True)
 class Newmark(Scheme, name="newmark"):
-    """Newmark on the index-3 equations; second order for gamma = 1/2 without damping, else first order and damped."""
+    """Newmark, stabilised of index 2; second order and undamped for gamma = 1/2, above that first order and damped."""
 
     order: ClassVar[int] = 2
 
@@ -23,7 +23,7 @@ class Newmark(Scheme, name="newmark"):
         low=0.08, high=1.0,
     )  # fmt: skip
     weights: str = corrector.weights()
-    index: int = corrector.index()
+    index: int = corrector.index(2)
     stop_ratio: float = corrector.stop_ratio()
     max_iterations: int = corrector.max_iterations()
     constraint_tolerance: float = corrector.constraint_tolerance()

@@ -11,12 +11,12 @@ from mbdfmu.schemes.base import Scheme
 
 @dataclass(frozen=True, kw_only=True)
 class Trapezoidal(Scheme, name="trapezoidal"):
-    """Trapezoidal rule on the index-3 equations; second order, undamped: joints ring, index 2 keeps that bounded."""
+    """Trapezoidal rule, stabilised of index 2; second order, undamped."""
 
     order: ClassVar[int] = 2
 
     weights: str = corrector.weights()
-    index: int = corrector.index()
+    index: int = corrector.index(2)
     stop_ratio: float = corrector.stop_ratio()
     max_iterations: int = corrector.max_iterations()
     constraint_tolerance: float = corrector.constraint_tolerance()

@@ -118,8 +118,7 @@ public:
           zero_(s_.nv),
           e_(stabilised_ ? s_.nv : 0),
           re_(stabilised_ ? s_.n() : 0),
-          speed_(stabilised_ ? s_.nc : 0),
-          unused_(stabilised_ ? s_.nc : 0) {
+          speed_(stabilised_ ? s_.nc : 0) {
         use(m_);
     }
 
@@ -206,7 +205,7 @@ private:
     std::vector<double> z_;                    // the unknowns: a, lambda, Xdot, Y; stabilised, G e/h also
     double *a_, *lambda_, *xdot_, *y_, *gap_;  // where they lie in z
     std::vector<double> qdd_, x_, w_, r_, phi_, q_fixed_, v_fixed_, a_start_, qdd_fixed_, x_fixed_, w_fixed_, zero_;
-    std::vector<double> e_, re_, speed_, unused_;  // of the stabilised form: e, its residual, G v + Phi_t
+    std::vector<double> e_, re_, speed_;  // of the stabilised form: e, its residual, G v + Phi_t
 
     void use(const NewmarkMember& m) { alpha_m_ = m.alpha_m, alpha_f_ = m.alpha_f, beta_ = m.beta, gamma_ = m.gamma; }
     // how much faster a follows qdd than itself, da/dqdd
@@ -383,7 +382,7 @@ private:
     double per_rate(double h) const { return by_paper() ? m_.rho * h : gamma_ * lead() * h; }
 
     // Residual at the present iterate; with a new factorisation where asked. False where that is singular.
-    bool evaluate(Instance& i, double h, bool derive, Statistics& count) {
+    bool evaluate(Instance& i, double h, bool first, bool derive, Statistics& count) {
         const double bq = beta_ * h * h;
         const Point& p = trial_;
         ++count.residuals;
@@ -401,7 +400,7 @@ private:
         }
         const double per_level[3] = {1 / bq, 1 / (gamma_ * h), lead()};  // eq. 13, and its like (T7.9)
         for (int k = 0; k < s_.nc; ++k) r_[s_.nv + k] *= per_level[static_cast<int>(s_.level[k])];
-        if (stabilised_) take_velocities(i, h);
+        if (stabilised_) take_velocities(i, h, first);
         i.mask_rows(r_.data());
         if (m_.printed_form) {
             const double* balance = i.state.memory.data() + layout_.balance;
@@ -412,9 +411,11 @@ private:
 
     // ---- the stabilised form: positions move by beta h^2 (a + e), velocities by gamma h a (T15.8)
 
-    // The constraints determine a by their velocities; e by what that leaves of their positions (T15.9).
-    void take_velocities(Instance& i, double h) {
-        s_.rates(trial_, i.work, speed_.data(), unused_.data());
+    // The constraints determine a by their velocities, which are closed but before the first correction; e by what that
+    // leaves of their positions (T15.9).
+    void take_velocities(Instance& i, double h, bool first) {
+        std::fill(speed_.begin(), speed_.end(), 0.0);
+        if (first) s_.speeds(trial_, i.work, speed_.data());
         std::fill(re_.begin(), re_.end(), 0.0);
         for (int k = 0; k < s_.nc; ++k) {
             if (s_.level[k] != 0) continue;
@@ -446,18 +447,17 @@ private:
         for (int k = 0; k < s_.nv; ++k) e_[k] -= re_[k];
     }
 
-    // Velocities onto G v = -Phi_t, where corrections of the positions have moved that: by the matrix at hand, at the
-    // same positions.
+    // Velocities onto G v = -Phi_t, by the matrix at hand and at the same positions: e takes back what a gets.
     void close_velocities(Instance& i, double h) {
-        s_.rates(trial_, i.work, speed_.data(), unused_.data());
-        std::fill(r_.begin(), r_.end(), 0.0);
-        for (int k = 0; k < s_.nc; ++k)
-            if (s_.level[k] == 0) r_[s_.nv + k] = speed_[k] / (gamma_ * h);
-        i.mask_rows(r_.data());
-        i.solve(i.state.factor, r_.data());
-        for (int k = 0; k < s_.n(); ++k) z_[k] -= r_[k];
-        for (int k = 0; k < s_.nv; ++k) e_[k] += r_[k];
         place(i.state, h);
+        s_.speeds(trial_, i.work, speed_.data());
+        std::fill(re_.begin(), re_.end(), 0.0);
+        for (int k = 0; k < s_.nc; ++k)
+            if (s_.level[k] == 0) re_[s_.nv + k] = speed_[k] / (gamma_ * h);
+        i.mask_rows(re_.data());
+        i.solve(i.state.factor, re_.data());
+        for (int k = 0; k < s_.n(); ++k) z_[k] -= re_[k];
+        for (int k = 0; k < s_.nv; ++k) e_[k] += re_[k];
     }
 
     // Of one group of unknowns, as fractions of the tolerated local error: what the last correction changed, and what
@@ -599,10 +599,11 @@ private:
         for (int k = 1; k <= limit; ++k) {
             place(st, h);
             if (derive) derived_at = k;
-            if (!evaluate(i, h, derive, count)) return result.status = Status::singular, result;
+            if (!evaluate(i, h, k == 1, derive, count)) return result.status = Status::singular, result;
             derive = st.factor.pivoting;
             Sizes sizes[most_groups];
             improve(i, h, sizes);
+            if (stabilised_) close_velocities(i, h);
             result.iterations = k;
             result.error = sizes[0].step;  // eqs. 25, 34 and 35
             ++count.iterations;
@@ -627,7 +628,6 @@ private:
             if (!converged) continue;
             place(st, h);
             if (closed(i, result, count)) {
-                if (stabilised_) close_velocities(i, h);
                 return keep_count(st, k, derived_at), result;
             }
             derive = derive || (open > 0 && result.violation > 0.1 * open);  // closing too slowly

@@ -328,13 +328,15 @@ class Hht:
         q, v = self.newmark(z.a, h)
         return Instant(self.t + h, q, v, self.balanced(z.a, h), z.lam, z.Xdot, self.states(z.Xdot, h), z.Y)
 
-    def residual(self, z: Unknowns, h: float) -> Vector:
-        """e1 to e5 of eq. 13; e4 and e5 are one."""
+    def residual(self, z: Unknowns, h: float, first: bool) -> Vector:
+        """e1 to e5 of eq. 13; e4 and e5 are one. Stabilised, e2 holds velocities, open before the first correction."""
         s, at = self.system, self.instant(z, h)
         e1 = s.mass(at.q) @ at.a + s.rows(at.t, at.q).T @ at.lam - s.load(at)
         if self.options.form == "printed":
             e1 = e1 + self.use.alpha_f / (1 - self.use.alpha_f) * self.balance  # eq. 11a
-        e2 = s.speed(at.t, at.q, at.v) / (self.use.gamma * h) if self.stabilised else self.open_positions(at, h)
+        e2 = self.open_positions(at, h)
+        if self.stabilised:
+            e2 = s.speed(at.t, at.q, at.v) / (self.use.gamma * h) if first else 0 * e2
         e3 = s.differential(at)
         e4 = at.Y - s.definitions(at)
         return np.concatenate([e1, e2, e3, e4])
@@ -434,17 +436,20 @@ class Hht:
             if at.renew:
                 at.renewed_at = at.k
                 self.renew_matrix(z, h)
-            delta, moved = self.correction(z, h)
+            delta, moved = self.correction(z, h, at.k == 1)
             self.count["iterations"] += 1
             z = Unknowns(*(x + dx for x, dx in zip(z, delta, strict=True)))
             if not all(np.all(np.isfinite(dx)) for dx in delta):
                 break
             self.judge(at, self.sizes(delta, z, h, moved))
+            a = z.a
+            if self.stabilised:
+                z = self.with_closed_velocities(z, h)
             if at.diverged:
                 break
-            if at.converged and self.settled(at, delta.Y, z.Y) and self.closed(at, z.a, h):
+            if at.converged and self.settled(at, delta.Y, z.Y) and self.closed(at, a, z.a, h):
                 self.note_iterations(at)
-                return Trial(self.with_closed_velocities(z, h) if self.stabilised else z, z.a, True)
+                return Trial(z, a, True)
         return Trial(z, z.a, False)
 
     def sizes(self, delta: Unknowns, z: Unknowns, h: float, moved: Vector) -> list[Sizes]:
@@ -476,10 +481,10 @@ class Hht:
         self.e = self.solved(h * z.gap)[: len(self.a)]
         return z
 
-    def correction(self, z: Unknowns, h: float) -> tuple[Unknowns, Vector]:
+    def correction(self, z: Unknowns, h: float, first: bool) -> tuple[Unknowns, Vector]:
         """Of the unknowns (eq. 12) and of e, which is moved at once."""
         assert self.matrix.values is not None
-        residual = self.residual(z, h)
+        residual = self.residual(z, h, first)
         delta = np.linalg.solve(self.matrix.values, -residual)
         if not self.stabilised:
             return self.parts(delta), np.zeros(len(z.a))
@@ -542,7 +547,7 @@ class Hht:
         at.renew = at.renew or at.k > 1
         return False
 
-    def closed(self, at: Iteration, a: Vector, h: float) -> bool:
+    def closed(self, at: Iteration, of_error: Vector, a: Vector, h: float) -> bool:
         """Choice: the constraints hold to a fraction of the model's length and of the step's error, or to rounding."""
         s, o = self.system, self.options
         if len(self.lam) == 0:
@@ -551,7 +556,7 @@ class Hht:
         q, _ = self.newmark(a, h)
         scaled = np.abs(s.constraints(self.t + h, q)) / np.where(s.rotational_rows, 1.0, s.length)
         before, at.open = at.open, float(np.max(scaled))
-        of_step = o.stop_ratio * math.sqrt(self.theta_q(a, h)) * self.tolerance
+        of_step = o.stop_ratio * math.sqrt(self.theta_q(of_error, h)) * self.tolerance
         rounding = 64 * np.finfo(float).eps * max(1.0, float(np.max(np.abs(q))) / s.length)
         if self.decisions.either((at.open, min(o.constraint_tolerance, of_step)), (at.open, rounding)):
             return True
