@@ -453,7 +453,7 @@ private:
         s_.speeds(trial_, i.work, speed_.data());
         std::fill(re_.begin(), re_.end(), 0.0);
         for (int k = 0; k < s_.nc; ++k)
-            if (s_.level[k] == 0) re_[s_.nv + k] = speed_[k] / (gamma_ * h);
+            if (s_.level[k] < 2) re_[s_.nv + k] = speed_[k] / (gamma_ * h);
         i.mask_rows(re_.data());
         i.solve(i.state.factor, re_.data());
         for (int k = 0; k < s_.n(); ++k) z_[k] -= re_[k];
