@@ -225,7 +225,7 @@ protected:
     double condition() const { return condition_; }  // where the step begins
 
 private:
-    static constexpr double worse = 4;  // than the condition of the choice: then another is looked for
+    static constexpr double worse = 2;  // than the condition of the choice: then another is looked for
     Partition partition_;
     std::vector<double> motion_;
     double condition_ = 1;
