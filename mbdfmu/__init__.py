@@ -17,7 +17,7 @@ _HOME = {
     "Box": "description", "Cylinder": "description", "Rod": "description", "Sphere": "description",
     "Submodel": "description", "State": "description", "Variable": "description",
     "Event": "description", "Impact": "description", "Table": "description",
-    "Equilibrium": "analyses", "Result": "results", "compare": "regression",
+    "Equilibrium": "analyses", "LinearModel": "analyses", "Result": "results", "compare": "regression",
 }  # fmt: skip
 _MODULES = (
     "animation", "blocks", "cli", "expressions", "fmi", "fmu", "forces", "importers", "joints", "models", "regression",
@@ -29,6 +29,7 @@ __all__ = ["__version__", *_HOME, *_MODULES]
 
 if TYPE_CHECKING:
     from mbdfmu.analyses import Equilibrium as Equilibrium
+    from mbdfmu.analyses import LinearModel as LinearModel
     from mbdfmu.description import (
         Body as Body,
     )

@@ -23,8 +23,10 @@ from mbdfmu.analyses import (
     InputSchedule,
     InverseDynamics,
     Kinematics,
+    LinearModel,
     Settings,
     Simulation,
+    wanted,
 )
 from mbdfmu.analyses.inverse_dynamics import Question, inverse_dynamics
 from mbdfmu.analyses.simulate import output_times, recorded_names
@@ -67,6 +69,7 @@ _SECTION: dict[type[Element], str] = {
 }  # fmt: skip
 Start = Mapping[str, float] | Equilibrium | str | None
 DEFAULT_POINTS = 500  # of output, where nothing is said
+PLACES = ("equilibrium", "start")  # to linearise at, beside times
 
 
 class Model:
@@ -239,6 +242,71 @@ class Model:
         for name, value in inputs.items():
             simulation.set_input(name, value)
         return simulation.settle(tolerance, limit, method)
+
+    def linearize(
+        self,
+        *,
+        at: str | float | Equilibrium | Simulation = "equilibrium",
+        inputs: str | Iterable[str] | None = None,
+        outputs: str | Iterable[str] | None = None,
+        states: str | Iterable[str] | None = None,
+        input_values: Mapping[str, float] | None = None,
+        method: str = "settle",
+        parameters: Mapping[str, float] | None = None,
+        start: Start = None,
+        assemble: bool | None = None,
+        **settings: Any,
+    ) -> LinearModel:
+        """The linear model about a state: A, B, C, D by exact derivatives, joints eliminated, everything named.
+
+        `at`: "equilibrium" (found by `method`, as by `equilibrium`) or an `Equilibrium`, both at rest with time held;
+        "start"; a time (s) to simulate to, with `settings` as in `simulate`; or a running `Simulation`, which stays as
+        it is. `inputs` (all) and `outputs` (those of the model) are names or patterns, outputs of any signals.
+        `states` are the independent coordinates, chosen where not given. `input_values` hold inputs at the point.
+        """
+        if isinstance(at, Simulation):
+            simulation, still, where = at, False, f"t = {at.time:g} s"
+            self._refuse_beside_simulation(input_values, parameters, start, assemble, settings)
+        else:
+            still = not isinstance(at, Real) and at != "start"
+            simulation = self._led_to(at, input_values, method, parameters, start, assemble, settings)
+            where = f"t = {at:g} s" if isinstance(at, Real) else at if isinstance(at, str) else "equilibrium"
+        return simulation.linearize(wanted(self.symbolic, inputs, outputs, states, where), still=still)
+
+    def _refuse_beside_simulation(self, *given: Any) -> None:
+        names = ("input_values", "parameters", "start", "assemble", "settings")
+        found = [name for name, value in zip(names, given, strict=True) if value]
+        if found:
+            raise ModelError(f"{', '.join(found)}: the simulation has its own; set them there")
+
+    def _led_to(
+        self,
+        at: str | float | Equilibrium,
+        input_values: Mapping[str, float] | None,
+        method: str,
+        parameters: Mapping[str, float] | None,
+        start: Start,
+        assemble: bool | None,
+        settings: Mapping[str, Any],
+    ) -> Simulation:
+        """A simulation at the place that `at` means."""
+        timed = isinstance(at, Real) and not isinstance(at, bool)
+        if not (timed or isinstance(at, Equilibrium) or at in PLACES):
+            hint = did_you_mean(at, PLACES) if isinstance(at, str) else ""
+            known = f"{', '.join(map(repr, PLACES))}, a time in s, an equilibrium or a simulation"
+            raise ModelError(f"at must be {known}, found {at!r}{hint}")
+        if isinstance(at, Equilibrium):
+            if start is not None:
+                raise ModelError("start: the equilibrium says where the model is; leave one of them out")
+            start = at
+        simulation = self._started(parameters, start, assemble, None, settings)
+        for name, value in (input_values or {}).items():
+            simulation.set_input(name, value)
+        if at == "equilibrium":
+            simulation.settle(method=method)
+        elif timed and at != 0:
+            simulation.advance(float(at))  # type: ignore[arg-type]
+        return simulation
 
     def _settings(self, given: Mapping[str, Any]) -> Settings:
         known = [f.name for f in fields(Settings)]

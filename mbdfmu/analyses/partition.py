@@ -36,6 +36,19 @@ class Partition:
         """Number of independent coordinates."""
         return len(self.independent)
 
+    @classmethod
+    def made(cls, gradient: Matrix, dependent: Indices, rows: Indices, independent: Indices | None = None) -> Partition:
+        """The partition that is told; LinAlgError where the rows do not fix the dependent coordinates."""
+        count = gradient.shape[1]
+        if independent is None:
+            independent = np.setdiff1d(np.arange(count, dtype=np.intp), dependent)
+        inverse = np.linalg.inv(gradient[np.ix_(rows, dependent)])
+        tangent, closing = np.zeros((count, len(independent))), np.zeros((count, len(rows)))
+        tangent[independent, np.arange(len(independent))] = 1.0
+        tangent[dependent] = -inverse @ gradient[np.ix_(rows, independent)]
+        closing[dependent] = inverse
+        return cls(independent=independent, dependent=dependent, rows=rows, tangent=tangent, closing=closing)
+
 
 def partition(gradient: Matrix, units: Vector, weights: Vector | None = None) -> Partition:
     """The partition with the largest pivots; a coordinate of larger weight is rather dependent."""
@@ -51,7 +64,7 @@ def partition(gradient: Matrix, units: Vector, weights: Vector | None = None) ->
     rows = np.arange(len(gradient))
     if rank < len(gradient):
         rows = np.sort(qr(scaled[:, dependent].T, mode="economic", pivoting=True)[2][:rank])
-    return _made(gradient, dependent.astype(np.intp), rows.astype(np.intp))
+    return Partition.made(gradient, dependent.astype(np.intp), rows.astype(np.intp))
 
 
 def chosen(gradient: Matrix, units: Vector, independent: Sequence[int], labels: Sequence[str]) -> Partition:
@@ -66,21 +79,9 @@ def chosen(gradient: Matrix, units: Vector, independent: Sequence[int], labels: 
     if len(there) and 1 / np.linalg.cond(block) < WEAK:
         cure = f"one choice is {', '.join(labels[k] for k in free.independent)}"
         raise ModelError(f"states: {names} do not fix the other coordinates here; {cure}")
-    return _made(gradient, there, free.rows, np.array(independent, dtype=np.intp))
+    return Partition.made(gradient, there, free.rows, np.array(independent, dtype=np.intp))
 
 
 def again(part: Partition, gradient: Matrix) -> Partition:
     """The same coordinates and rows with another gradient, that of a place nearby."""
-    return _made(gradient, part.dependent, part.rows, part.independent)
-
-
-def _made(gradient: Matrix, dependent: Indices, rows: Indices, independent: Indices | None = None) -> Partition:
-    count = gradient.shape[1]
-    if independent is None:
-        independent = np.setdiff1d(np.arange(count, dtype=np.intp), dependent)
-    inverse = np.linalg.inv(gradient[np.ix_(rows, dependent)])
-    tangent, closing = np.zeros((count, len(independent))), np.zeros((count, len(rows)))
-    tangent[independent, np.arange(len(independent))] = 1.0
-    tangent[dependent] = -inverse @ gradient[np.ix_(rows, independent)]
-    closing[dependent] = inverse
-    return Partition(independent=independent, dependent=dependent, rows=rows, tangent=tangent, closing=closing)
+    return Partition.made(gradient, part.dependent, part.rows, part.independent)

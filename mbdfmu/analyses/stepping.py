@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from mbdfmu.analyses.balancing import balance
 from mbdfmu.analyses.compiled import CompiledModel
 from mbdfmu.analyses.equilibrium import METHODS, Equilibrium
+from mbdfmu.analyses.linear_model import LinearModel
+from mbdfmu.analyses.linearising import Wanted, linearise
 from mbdfmu.analyses.minimising import minimise
 from mbdfmu.analyses.native import _solver, translated
 from mbdfmu.analyses.notes import shared_reactions
@@ -190,6 +192,19 @@ class Simulation:
             raise
         self._rest_notes = rest.notes
         return rest
+
+    def linearize(self, wanted: Wanted, *, still: bool = False) -> LinearModel:
+        """The linear model about the present state; see `Model.linearize`. `still`: without velocities, time held."""
+        if not still:
+            return linearise(self._native, self._lowered, self._functions, wanted, 1.0)
+        before = self._native.save()
+        try:
+            with translated(f"model '{self._model.description.name}': "):
+                self._native.stand_still()
+            return linearise(self._native, self._lowered, self._functions, wanted, 0.0)
+        finally:
+            self._native.restore(before)
+            self._values = None
 
     def _rest(self, method: str, tolerance: float, limit: int) -> Equilibrium:
         check_search(tolerance, limit)

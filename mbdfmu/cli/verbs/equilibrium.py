@@ -33,9 +33,7 @@ ASSIGNED = {"--set": "parameters", "--start": "start", "--input": "inputs"}
 )
 @click.option("--input", "inputs", multiple=True, metavar="NAME=VALUE", help="Input; repeatable.")
 @click.option("--record", multiple=True, metavar="PATTERN", help="Signals to show; the outputs if not given.")
-@click.option(
-    "--method", default="settle", show_default=True, metavar="settle|equations|energy", help="How to search."
-)
+@click.option("--method", default="settle", show_default=True, metavar="settle|equations|energy", help="How to search.")
 @click.option("--tolerance", type=positive, metavar="NUMBER", help="Largest motion of a step at rest (1e-10).")
 @click.option("--limit", type=click.IntRange(min=1), metavar="COUNT", help="Steps allowed.")
 @click.option("--assemble/--no-assemble", default=None, help="Close the joints from a start that does not fit.")
