@@ -35,7 +35,8 @@ class Mode:
     """One motion of a linear model: `eigenvalue` (1/s), for a conjugate pair that above the real axis."""
 
     eigenvalue: complex
-    shape: Mapping[str, complex] = field(repr=False)  # by state; the largest position (or state) is 1
+    shape: Mapping[str, complex] = field(repr=False)  # by state; the largest of `moves` is 1
+    moves: Mapping[str, complex] = field(repr=False)  # the same without velocities
 
     @property
     def oscillates(self) -> bool:
@@ -106,7 +107,8 @@ class LinearModel:
         seen = [k for k in range(len(self.states)) if k not in rates] or range(len(self.states))
         largest = max(seen, key=lambda k: abs(vector[k]))
         scale = vector[largest] if vector[largest] else 1.0
-        return Mode(eigenvalue=value, shape={n: complex(x / scale) for n, x in zip(self.states, vector, strict=True)})
+        shape = {name: complex(x / scale) for name, x in zip(self.states, vector, strict=True)}
+        return Mode(eigenvalue=value, shape=shape, moves={self.states[k]: shape[self.states[k]] for k in seen})
 
     @cached_property
     def _rates(self) -> frozenset[int]:
@@ -150,13 +152,21 @@ class LinearModel:
         """The output's deviation at times (s) after the input has gone up by 1, exact to rounding."""
         from scipy.linalg import expm
 
-        proper = self.without_slopes()
-        row, column = proper._place("output", output), proper._place("input", input)
+        proper = self._only(output, input).without_slopes()
         n = len(self.A)
         whole = np.zeros((n + 1, n + 1))
-        whole[:n, :n], whole[:n, n] = proper.A, proper.B[:, column]
+        whole[:n, :n], whole[:n, n] = proper.A, proper.B[:, 0]
         steps = (expm(whole * t)[:n, n] for t in times)
-        return np.array([proper.C[row] @ x + proper.D[row, column] for x in steps])
+        return np.array([proper.C[0] @ x + proper.D[0, 0] for x in steps])
+
+    def _only(self, output: str, input: str) -> LinearModel:
+        """The same with one output, and one input with its slope."""
+        row, columns = self._place("output", output), [c for c, _ in self._columns(input)]
+        return replace(
+            self, B=self.B[:, columns], C=self.C[[row]], D=self.D[np.ix_([row], columns)],
+            inputs=tuple(self.inputs[c] for c in columns), input_units=tuple(self.input_units[c] for c in columns),
+            outputs=(output,), output_units=(self.output_units[row],),
+        )  # fmt: skip
 
     def without_slopes(self) -> LinearModel:
         """The same with states x - B1 u, B1 u' being what slopes of inputs do (T19.14); ModelError if outputs jump."""

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from mbdfmu.analyses.compiled import Vector
 from mbdfmu.analyses.linear_model import LinearModel
 from mbdfmu.analyses.native import translated
 from mbdfmu.analyses.numbers import at_state
@@ -81,11 +80,11 @@ def _named(
     return tuple(names)
 
 
-def linearise(native: Any, lowered: Lowered, functions: Sequence[Called], wanted: Wanted, pace: float) -> LinearModel:
-    """The linear model at a simulation's state; `pace` 0 where it stands still and time is held."""
+def linearise(native: Any, lowered: Lowered, functions: Sequence[Called], wanted: Wanted) -> LinearModel:
+    """The linear model at a simulation's state."""
     with translated(f"model '{lowered.model.description.name}': "):
         native.report()
-    return _Linearisation(native, lowered, functions, wanted, pace).made()
+    return _Linearisation(native, lowered, functions, wanted).made()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,10 +110,10 @@ class _By:
 class _Linearisation:
     """All derivatives at one point, and what follows from them."""
 
-    def __init__(self, native: Any, lowered: Lowered, functions: Sequence[Called], wanted: Wanted, pace: float) -> None:
+    def __init__(self, native: Any, lowered: Lowered, functions: Sequence[Called], wanted: Wanted) -> None:
         self.native, self.lowered, self.wanted = native, lowered, wanted
         self.model, self.system = lowered.model, native.system
-        self.numbers = at_state(native, lowered, functions, pace)
+        self.numbers = at_state(native, lowered, functions)  # pace 1: what inputs prescribe moves with them
         self.state = native.save()
         self.nv, self.nc, self.nx = int(self.system.nv), int(self.system.nc), int(self.system.nx)
         self.n, self.nu = int(self.system.n), len(lowered.inputs)
@@ -129,9 +128,9 @@ class _Linearisation:
         """Derivatives of what rows make of velocities and of accelerations (T19.8), and the levels of the rows."""
         s, n, held = self.state, self.native, self.held
         rows, cols, values = n.rate_derivatives(s.t, s.q, n.v, n.a, s.x, n.xdot)
-        parts = np.zeros((3, self.nc, self.n))
-        np.add.at(parts, (slice(None), rows - self.nv, cols), values.reshape(-1, 3).T)
-        speed, second, by_v = parts[:, held]
+        parts = np.zeros((self.nc, self.n, 3))
+        np.add.at(parts, (rows - self.nv, cols), values.reshape(-1, 3))
+        speed, second, by_v = np.moveaxis(parts[held], 2, 0)
         states = slice(self.nv + self.nc, self.nv + self.nc + self.nx)
         levels = np.array(self.system.levels, dtype=np.intp).reshape(-1)[held]
         gradient = self._derivative(1, 0, 0, 0)[self.nv + held, : self.nv]
@@ -368,7 +367,8 @@ class _Linearisation:
         names, _ = self._state_names()
         values = [*s.q[: self.nv][places], *self.native.v[speeds], *s.x]
         u = {name: float((s.u + s.udot * (s.t - s.t_input))[k]) for name, k in self.lowered.inputs.items()}
-        outputs = self.numbers.of([self.model.signals[name].node for name in self.wanted.outputs])
+        signals = dict(zip(self.lowered.signals, self.native.signals(), strict=True))
+        outputs = [signals[name] for name in self.wanted.outputs]
         return {**dict(zip(names, map(float, values), strict=True)), **{n: u[n] for n in self.wanted.inputs},
                 **dict(zip(self.wanted.outputs, map(float, outputs), strict=True))}  # fmt: skip
 

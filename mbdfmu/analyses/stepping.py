@@ -196,12 +196,12 @@ class Simulation:
     def linearize(self, wanted: Wanted, *, still: bool = False) -> LinearModel:
         """The linear model about the present state; see `Model.linearize`. `still`: without velocities, time held."""
         if not still:
-            return linearise(self._native, self._lowered, self._functions, wanted, 1.0)
+            return linearise(self._native, self._lowered, self._functions, wanted)
         before = self._native.save()
         try:
             with translated(f"model '{self._model.description.name}': "):
                 self._native.stand_still()
-            return linearise(self._native, self._lowered, self._functions, wanted, 0.0)
+            return linearise(self._native, self._lowered, self._functions, wanted)
         finally:
             self._native.restore(before)
             self._values = None
