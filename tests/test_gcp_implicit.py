@@ -323,3 +323,35 @@ def test_events_start_it_anew() -> None:
     assert ends[0].statistics["events"] == ends[1].statistics["events"] > 0
     names = [c.name for c in model.symbolic.coordinates]
     assert [ends[0][n] for n in names] == pytest.approx([ends[1][n] for n in names], abs=1e-5)
+
+
+def test_damping_costs_an_order() -> None:
+    from mbdfmu.schemes import GcpImplicit
+
+    damped = {"beta": 0.3025, "gamma": 0.6}
+    one, two, four = (
+        final("pendulum", "gcp-implicit", step=END / count, options=damped)["bar.phi"] for count in (200, 400, 800)
+    )
+    assert np.log2((two - one) / (four - two)) == pytest.approx(1, abs=0.1)
+    assert GcpImplicit.from_options({"gamma": 0.6}).order_with_options == 1
+    assert GcpImplicit.from_options({}).order_with_options == 2
+
+
+def test_a_fully_driven_model_has_no_unknowns() -> None:
+    ends = [mbd.models.load("stewart").start(scheme=scheme, step=0.01) for scheme in ("gcp-implicit", "hht")]
+    for simulation in ends:
+        simulation.advance(0.1)
+    names = [c.name for c in mbd.models.load("stewart").symbolic.coordinates if ".theta" not in c.name]
+    assert [ends[0][n] for n in names] == pytest.approx([ends[1][n] for n in names], abs=1e-9)  # both close the joints
+
+
+def test_steps_that_no_iteration_solves_are_named() -> None:
+    with pytest.raises(mbd.StepFailed, match=r"did not converge at t = .* use a smaller step or error control"):
+        run("gcp-fv", 1e-3, max_iterations=8)
+
+
+def test_options_are_checked_all_at_once() -> None:
+    with pytest.raises(mbd.ModelError) as caught:
+        mbd.models.load("pendulum").start(scheme="gcp-implicit", options={"gamma": 0.4, "start": "first"})
+    assert "option gamma must lie in [0.5, 1], found 0.4" in str(caught.value)
+    assert "option start must be one of last, explicit, found 'first'" in str(caught.value)

@@ -34,6 +34,10 @@ class GcpImplicit(Scheme, name="gcp-implicit"):
         100.0, "condition of the dependent coordinates above which others are chosen", low=2.0, high=1e12
     )
 
+    @property
+    def order_with_options(self) -> int:
+        return 2 if self.gamma == 0.5 else 1
+
 
 @dataclass(frozen=True, kw_only=True)
 class GcpFv(GcpImplicit, name="gcp-fv"):

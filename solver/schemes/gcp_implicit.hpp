@@ -84,6 +84,7 @@ public:
     }
 
 private:
+    using Outcome = Reduced::Outcome;
     const System& s_;
     const GcpImplicitOptions o_;
     const bool simplified_;
@@ -144,7 +145,7 @@ private:
     }
 
     // [Haug97] 3.3, the predictor stage: a at positions and velocities that take a_n for the whole step.
-    Reduced::Outcome predict(Instance& i, Statistics& count) {
+    Outcome predict(Instance& i, Statistics& count) {
         const State& st = i.state;
         Reduced& z = reduced_;
         for (int k = 0; k < s_.nv; ++k) z.q[k] = st.q[k] + h_ * (st.v[k] + h_ / 2 * st.a[k]);
@@ -152,51 +153,51 @@ private:
         for (int k = 0; k < s_.nx; ++k) z.x[k] = st.x[k] + h_ * st.xdot[k];
         ++count.residuals;
         const auto outcome = z.settle(i, i.state.order);
-        if (outcome == Reduced::Outcome::done) z.a = z.index1.a, z.xdot = z.index1.xdot;
+        if (outcome == Outcome::done) z.a = z.index1.a, z.xdot = z.index1.xdot;
         return outcome;
     }
 
-    // The iteration of [Haug97] eq. 30.
     StepResult solve(Instance& i, double h, Statistics& count) {
         StepResult result;
-        change_ = 0;
-        auto outcome = begin(i, h) ? Reduced::Outcome::done : Reduced::Outcome::open;
-        if (outcome == Reduced::Outcome::done && o_.explicit_start != 0) outcome = predict(i, count);
-        for (int k = 1; outcome == Reduced::Outcome::done && k <= static_cast<int>(o_.max_iterations); ++k) {
-            outcome = place(i, count);
-            if (outcome != Reduced::Outcome::done) break;
-            ++count.jacobians, ++count.iterations;
-            result.iterations = k;
-            if (!reduced_.derive(i, simplified_)) return result.status = Status::not_finite, result;
-            const bool small = correct(i);
-            if (!std::isfinite(change_)) return result.status = Status::not_finite, result;
-            if (!small) continue;
-            outcome = place(i, count);
-            result.status = status_of(outcome);
-            result.violation = reduced_.violation, result.worst_row = reduced_.worst_row;
-            return result;
-        }
-        result.status = outcome == Reduced::Outcome::done ? Status::slow : status_of(outcome);
+        result.status = status_of(iterate(i, h, result.iterations, count));
         result.violation = reduced_.violation, result.worst_row = reduced_.worst_row;
         return result;
     }
 
-    Reduced::Outcome place(Instance& i, Statistics& count) {
+    // [Haug97] eq. 30, from the present point to a last placement at the solution.
+    Outcome iterate(Instance& i, double h, int& iterations, Statistics& count) {
+        change_ = 0;
+        if (!begin(i, h)) return Outcome::open;
+        if (o_.explicit_start != 0)
+            if (const Outcome outcome = predict(i, count); outcome != Outcome::done) return outcome;
+        const int limit = static_cast<int>(o_.max_iterations);
+        for (iterations = 1; iterations <= limit; ++iterations) {
+            if (const Outcome outcome = place(i, count); outcome != Outcome::done) return outcome;
+            ++count.jacobians, ++count.iterations;
+            if (!reduced_.derive(i, simplified_)) return Outcome::not_finite;
+            const bool small = correct(i);
+            if (!std::isfinite(change_)) return Outcome::not_finite;
+            if (small) return place(i, count);
+        }
+        return Outcome::unsolved;
+    }
+
+    Outcome place(Instance& i, Statistics& count) {
         ++count.residuals, ++count.constraint_checks;
         return reduced_.place(i, i.state.order);
     }
 
-    static Status status_of(Reduced::Outcome outcome) {
+    static Status status_of(Outcome outcome) {
         switch (outcome) {
-            case Reduced::Outcome::done:
+            case Outcome::done:
                 return Status::done;
-            case Reduced::Outcome::open:
+            case Outcome::open:
                 return Status::constraint;
-            case Reduced::Outcome::singular:
+            case Outcome::singular:
                 return Status::singular;
-            case Reduced::Outcome::not_finite:
+            case Outcome::not_finite:
                 return Status::not_finite;
-            case Reduced::Outcome::unsolved:
+            case Outcome::unsolved:
                 break;
         }
         return Status::slow;
