@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from math import log2
+from math import log2, log10
 from typing import Any
 
 import numpy as np
@@ -121,8 +121,10 @@ def pendulum(step: float) -> dict[str, float]:
 
 def _tolerance(name: str) -> Within:
     """What rounding over 8,000 steps leaves of the printed digits; Phi are differences of numbers near 5."""
-    if name.startswith(("lambda", "Phi")):
+    if name.startswith("lambda"):
         return Within(1e-6)
+    if name.startswith("Phi"):
+        return Within(1e-5)
     return Within(2e-9 if name.endswith("'") else 1e-11)
 
 
@@ -184,13 +186,16 @@ def _draw_crank(figure: Any) -> None:
 
 # ---------------------------------------------------------------- Table 3: three links in space
 
-EARLY = {  # mean |Phi| of the first second, computed elsewhere: pin, step: welch2, Heun with alpha dt = 1/2 and 1
-    ("x", 2e-4): ("2.24661e-11", "3.38204e-8", "1.65788e-10"),
-    ("x", 1e-4): ("2.80622e-12", "8.45981e-9", "2.07352e-11"),
-    ("x", 5e-5): ("3.50694e-13", "2.11554e-9", "2.59262e-12"),
-    ("y", 2e-4): ("3.18400e-11", "5.48014e-8", "2.71673e-10"),
-    ("y", 1e-4): ("3.97886e-12", "1.37051e-8", "3.39750e-11"),
-    ("y", 5e-5): ("4.97323e-13", "3.42687e-9", "4.24785e-12"),
+# Mean |Phi| of the first second, computed elsewhere: pin, step: welch2; Heun with alpha dt = 1/2 and 1.
+# A program that normalises Euler parameters after steps only has (tests/reference/links.py shows both)
+# 3.38204e-8, 1.65788e-10 (pin about x) and 5.48014e-8, 2.71673e-10 (y) at 2e-4 s.
+EARLY = {
+    ("x", 2e-4): ("2.24661e-11", "4.09941e-8", "8.73421e-11"),
+    ("x", 1e-4): ("2.80622e-12", "1.02569e-8", "1.09205e-11"),
+    ("x", 5e-5): ("3.50694e-13", "2.56527e-9", "1.36524e-12"),
+    ("y", 2e-4): ("3.18400e-11", "4.59047e-8", "9.86518e-11"),
+    ("y", 1e-4): ("3.97886e-12", "1.14844e-8", "1.23330e-11"),
+    ("y", 5e-5): ("4.97323e-13", "2.87215e-9", "1.54174e-12"),
 }
 RUNS = {"second order": ("welch2", 1.0), "Baumgarte, alpha dt = 0.5": ("baumgarte", 0.5),
         "Baumgarte, alpha dt = 1": ("baumgarte", 1.0)}  # fmt: skip
@@ -215,9 +220,22 @@ def _early(steps: Sequence[float]) -> Iterator[Row]:
     for (pin, dt), expected in EARLY.items():
         if dt in steps:
             for (label, (scheme, alpha)), value in zip(RUNS.items(), expected, strict=True):
-                # |Phi| of 1e-12 is a hundred roundings of coordinates near 5
+                # |Phi| of 5e-13 is a few hundred roundings of coordinates near 5
                 yield Row(label=f"pin about {pin}, dt = {dt:g}: {label}", expected=value,
-                          ours=early(pin, dt, scheme, alpha), check=Within(1e-2))  # fmt: skip
+                          ours=early(pin, dt, scheme, alpha), check=Within(2e-3))  # fmt: skip
+
+
+def _whole() -> Iterator[Row]:
+    """Ten seconds, of which the second half is chaotic: only the magnitude can be compared."""
+    printed = (("second order", "welch2", "3.4046e-12"), ("Baumgarte, alpha dt = 0.5", "baumgarte", "1.3712e-8"))
+    for label, scheme, paper in printed:
+        for pin in "xy":
+            found = violations(Case(links(pin)), 5e-5, 200_000, scheme, **_gains(scheme, 5e-5, 0.5))
+            # within a factor of two: the axis of the paper's pin and how it treats e within a step are not known
+            size = f"{log10(float(paper)):.2f}"
+            yield Row(label=f"pin about {pin}, dt = 5e-05: {label}, log10 of the mean", paper=size,
+                      ours=log10(averaged(found)), check=Within(0.3, relative=False),
+                      remark=f"{paper}; chaotic: the magnitude only")  # fmt: skip
 
 
 def _early_orders() -> Iterator[Row]:
@@ -333,6 +351,24 @@ PAPER = Paper(
         Item(name="welch07.stability", title="Stability of the scheme and of Baumgarte's (eqs. 61 to 65)",
              convention="double pendulum of eq. 69 with x_2 entered as +1 and row 4 as y_2 - y_1; of Baumgarte what"
              " opens joints, the range of Gamma", rows=_stability, draw=_draw_stability),
+        Item(name="welch07.table1", title="Table 1: double pendulum at t = 10 s",
+             convention="eq. 44 (welch2); gravity 10 along +x, links along +y at rest, J = m L^2/12; lambda of eq. 42,"
+             " which belongs to t - dt/2; n = log2((a - b)/(b - c)), exact = c - (b - c)/(2^n - 1)", rows=_table1),
+        Item(name="welch07.table2", title="Table 2: open joints of the slider-crank",
+             convention="the four printed digits as start, g = 10, 10 s; |Phi|_2 of the steps 1 to N - 1 over N;"
+             " Runge-Kutta is Heun's (rk2), alpha = beta = 1/dt", rows=_table2, draw=_draw_crank),
+        Item(name="welch07.table3", title="Table 3, first second: open joints of three links in space",
+             convention="as Table 2, beta = 1/dt, dt = 2e-4 s; Euler parameters normalised wherever accelerations are"
+             " asked for (a program that does so after steps only differs by a factor of 0.8 to 2.8 for Baumgarte)",
+             rows=lambda: _early((2e-4,)), draw=_draw_links),
+        Item(name="welch07.table3-fine", title="Table 3, first second, with smaller steps",
+             convention="as before, dt = 1e-4 and 5e-5 s", rows=lambda: _early((1e-4, 5e-5)), long=True),
+        Item(name="welch07.table3-whole", title="Table 3 as printed: ten seconds",
+             convention="dt = 5e-5 s; not reproducible in digits, see below", rows=_whole, long=True),
+        Item(name="welch07.table3-order", title="Table 3: order of the open joints",
+             convention="pin about x, first second, from dt = 2e-4 and 1e-4 s", rows=_early_orders),
+        Item(name="welch07.order", title="Order of the scheme in space (eq. 43)",
+             convention="pin about x, t = 1 s, 1,250, 2,500 and 5,000 steps", rows=_space),
         Item(name="welch07.gains", title="What Baumgarte's gains leave open",
              convention="slider-crank, Heun, beta = 1/dt, 10 s, consistent start; in steady motion |Phi| = (1 - a) A"
              " dt^2/b^2, A = (b^2 kappa/2)/(2 - 2 a + b^2/2), a = alpha dt, b = beta dt", rows=_gap),
@@ -353,6 +389,6 @@ PAPER = Paper(
              " so rounding decides"),
         Lost(title="Table 3 and Figs. 4 to 7 over ten seconds",
              reason="the motion is chaotic (a perturbation grows 1e4 to 1e7 fold from 5 to 10 s) and the axis of the"
-             " pin is not given; our means are within a factor of 1.6"),
+             " pin is not given; magnitudes agree"),
     ),
 )  # fmt: skip
