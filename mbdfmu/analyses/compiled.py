@@ -148,6 +148,17 @@ class CompiledModel:
         by_q, of_gamma, by_v = (coo_array((x, places), shape=shape).tocsr() for x in (speed, -bend, -by_v))
         return by_q, of_gamma, by_v
 
+    def reduced(self, h: float, w: Vector, *, simplified: bool = False) -> tuple[list[int], Vector, Vector]:
+        """Implicit partitioning with the trapezoidal rule, one step from the state of `start` on ([Haug97] 3.2).
+
+        For accelerations `w` of the coordinates that are unknowns at the end of the step: these coordinates, `w` less
+        the accelerations that the equations give there, and the derivative of this difference by `w` (eq. 29 over the
+        reduced mass; `simplified`: eq. 40). Without states.
+        """
+        with translated():
+            unknowns, *_, a, _, rows = self._native.reduced(h, _vector(w).tolist(), simplified)
+        return unknowns, _vector(w) - a[unknowns], rows.reshape(len(unknowns), len(unknowns))
+
     def _evaluated(
         self, name: str, t: float, motion: tuple[Vector, ...], solved: Mapping[str, Vector], *rest: float
     ) -> Vector:
