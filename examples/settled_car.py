@@ -1,7 +1,7 @@
 """A loaded car settles on its springs, against the closed form, and meets a bump without bouncing before it.
 
 The drawing shows the springs unloaded. How far they give under a load in the trunk follows from two moments; here the
-model finds it, and the run starts there. What the bump gives the car and what the dampers take is in the power balance.
+model finds it by each of three methods, and the run starts there. What the bump gives the car and what the dampers take is in the power balance.
 """
 
 import numpy as np
@@ -48,6 +48,9 @@ def main() -> None:
     for name, load in closed_form().items():
         print(f"{name:6}{rest[f'{name}.force']:10.3f} N, closed form {load:10.3f} N")
     print(f"at rest after {rest.steps} steps, largest acceleration left {rest.residual:.0e}")
+    for method in ("equations", "energy"):
+        other = model.equilibrium(method=method)
+        print(f"by {method:9} after {other.steps} steps, {abs(other['car.y'] - rest['car.y']):.0e} m away")
     for start in (None, "equilibrium"):
         result = model.simulate(t_end=2.5, step_output=0.005, start=start, tolerance=1e-7)
         before = np.ptp(result["car.y"][result.time < 0.9])
