@@ -1,7 +1,8 @@
 """A loaded car settles on its springs, against the closed form, and meets a bump without bouncing before it.
 
 The drawing shows the springs unloaded. How far they give under a load in the trunk follows from two moments; here the
-model finds it by each of three methods, and the run starts there. What the bump gives the car and what the dampers take is in the power balance.
+model finds it by each of three methods, and the run starts there. What the bump gives the car and what the dampers
+take is in the power balance.
 """
 
 import numpy as np
