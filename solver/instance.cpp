@@ -104,6 +104,15 @@ void Instance::solve(const Factor& factor, double* x) {
         system.elimination(factor.order).solve(factor.values.data(), x, work.solve_work.data());
 }
 
+void Instance::solve(const Factor& factor, double* x1, double* x2) {
+    if (factor.pivoting) {
+        pivoting_solver_.solve(x1, system.n());
+        pivoting_solver_.solve(x2, system.n());
+    } else {
+        system.elimination(factor.order).solve(factor.values.data(), x1, x2, work.solve_work.data());
+    }
+}
+
 // ---------------------------------------------------------------- consistent start
 
 void Instance::compute_constants() {

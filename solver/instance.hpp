@@ -124,6 +124,7 @@ public:
     // by pivoting (such a factor holds until the next factorisation only). False where the matrix is singular.
     bool factorise(Factor& factor, Order& order);
     void solve(const Factor& factor, double* x);
+    void solve(const Factor& factor, double* x1, double* x2);  // at hardly more cost than one
     // Rows left out hold lambda = 0.
     void mask_rows(double* r) const {
         for (int k : state.dropped) r[k] = 0;

@@ -232,18 +232,30 @@ bool Elimination::factorise(const std::vector<double>& singles, const std::vecto
     return sound;
 }
 
-void Elimination::solve(const double* factor, double* x, double* y) const {
+void Elimination::solve(const double* factor, double* x, double* work) const { solve_all<1>(factor, {x}, work); }
+
+void Elimination::solve(const double* factor, double* x1, double* x2, double* work) const {
+    solve_all<2>(factor, {x1, x2}, work);
+}
+
+template <int N>
+void Elimination::solve_all(const double* factor, double* const (&x)[N], double* y) const {
     const double* U = factor + n_;
     const double* L = U + column_.size();
     const std::size_t steps = column_.size();
     const Step* step = forward_.data();
-    for (int k = 0; k < n_; ++k) y[k] = x[unknown_[k]];
-    for (std::size_t e = 0; e < steps; ++e) y[step[e].to] -= L[e] * y[step[e].from];
-    for (int k = 0; k < n_; ++k) y[k] *= factor[k];
+    for (int k = 0; k < n_; ++k)
+        for (int j = 0; j < N; ++j) y[N * k + j] = x[j][unknown_[k]];
+    for (std::size_t e = 0; e < steps; ++e)
+        for (int j = 0; j < N; ++j) y[N * step[e].to + j] -= L[e] * y[N * step[e].from + j];
+    for (int k = 0; k < n_; ++k)
+        for (int j = 0; j < N; ++j) y[N * k + j] *= factor[k];
     step = backward_.data();
     const std::int32_t* value = backward_value_.data();
-    for (std::size_t e = 0; e < steps; ++e) y[step[e].to] -= U[value[e]] * y[step[e].from];
-    for (int k = 0; k < n_; ++k) x[unknown_[k]] = y[k];
+    for (std::size_t e = 0; e < steps; ++e)
+        for (int j = 0; j < N; ++j) y[N * step[e].to + j] -= U[value[e]] * y[N * step[e].from + j];
+    for (int k = 0; k < n_; ++k)
+        for (int j = 0; j < N; ++j) x[j][unknown_[k]] = y[N * k + j];
 }
 
 Eigen::SparseMatrix<double> assemble(const Pattern& pattern, const std::vector<double>& singles,

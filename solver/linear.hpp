@@ -45,8 +45,12 @@ public:
                    double* factor) const;
     // x := A^-1 x; `work` holds n numbers
     void solve(const double* factor, double* x, double* work) const;
+    // two right sides at hardly more cost than one; `work` holds 2 n numbers
+    void solve(const double* factor, double* x1, double* x2, double* work) const;
 
 private:
+    template <int N>
+    void solve_all(const double* factor, double* const (&x)[N], double* work) const;
     int n_ = 0;
     std::size_t place_count_ = 0;
     std::vector<std::int32_t> unknown_, position_;  // unknown at every position of the order, and its inverse

@@ -336,7 +336,7 @@ Workspace System::workspace() const {
     w.inverse_tangents.resize(9 * spatial_);
     w.singles.resize(pattern.singles.size());
     w.pairs.resize(pattern.pairs.size());
-    w.solve_work.resize(n());
+    w.solve_work.resize(2 * n());  // of two right sides
     w.unused_rows.resize(nc);
     w.rate_entries.resize(rate_pattern.size());
     w.partials.resize(2 * rates_.size());

@@ -440,9 +440,9 @@ private:
         std::copy_n(re_.begin(), s_.nv, e_.begin());
     }
 
-    void improve_correction(Instance& i, double h) {
+    void solve_both(Instance& i, double h) {
         for (int k = 0; k < s_.nc; ++k) gap_[k] -= re_[s_.nv + k] / h;
-        i.solve(i.state.factor, re_.data());
+        i.solve(i.state.factor, r_.data(), re_.data());
         s_.increments(q_.data(), re_.data());
         for (int k = 0; k < s_.nv; ++k) e_[k] -= re_[k];
     }
@@ -471,9 +471,11 @@ private:
 
     // Solves for the correction and applies it.
     void improve(Instance& i, double h, Sizes (&sizes)[most_groups]) {
-        i.solve(i.state.factor, r_.data());
+        if (stabilised_)
+            solve_both(i, h);
+        else
+            i.solve(i.state.factor, r_.data());
         s_.increments(q_.data(), r_.data());
-        if (stabilised_) improve_correction(i, h);
         const double* per_weight = i.state.memory.data() + layout_.per_weight;
         for (int k = 0; k < s_.n(); ++k) z_[k] -= r_[k];
         double sum = 0, total = 0;
