@@ -331,6 +331,7 @@ Workspace System::workspace() const {
                   conditions_.size(), signals_.size(), indicators_.size(), written_.size(), function_inputs_.size()}));
     w.outside_values.resize(outside_);
     w.outside_inputs.resize(function_inputs_.outputs());
+    w.turned_by.assign(nq(), std::numeric_limits<double>::quiet_NaN());
     w.cs.resize(2 * bodies_);
     w.rotations.resize(9 * spatial_);
     w.inverse_tangents.resize(9 * spatial_);
@@ -424,7 +425,12 @@ void System::increments(const double* q, double* unknowns) const {
 }
 
 Point System::prepared(const Point& point, Workspace& w) const {
+    Point p = point;
+    p.at[ROTATION] = w.rotations.data();
+    p.at[OUTSIDE] = w.outside_values.data();
     const double* q = point.at[Q];
+    if (std::equal(w.turned_by.begin(), w.turned_by.end(), q)) return p;  // asked for other things at the same place
+    std::copy_n(q, nq(), w.turned_by.begin());
     for (int b = 0; b < bodies_; ++b) {
 #ifdef __GLIBC__  // one reduction of the argument for both
         ::sincos(q[3 * b + 2], &w.cs[2 * b + 1], &w.cs[2 * b]);
@@ -434,9 +440,6 @@ Point System::prepared(const Point& point, Workspace& w) const {
 #endif
     }
     for (int b = 0; b < spatial_; ++b) rotation_matrix(q + nv + 4 * b, &w.rotations[9 * b]);
-    Point p = point;
-    p.at[ROTATION] = w.rotations.data();
-    p.at[OUTSIDE] = w.outside_values.data();
     return p;
 }
 

@@ -48,6 +48,7 @@ struct Outside {
 struct Workspace {
     Outside outside;
     std::vector<double> outside_values, outside_inputs;
+    std::vector<double> turned_by;  // the positions to which `cs` and `rotations` belong
     std::vector<double> registers, cs, rotations, inverse_tangents, singles, pairs, solve_work, unused_rows;
     std::vector<RateEntry> rate_entries;
     std::vector<double> partials, adjoints, still;  // of the program behind these; zero velocities
