@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import mbdfmu as mbd
+from mbdfmu.analyses import Settings
 from mbdfmu.lowering import lower
 
 ROOT = Path(__file__).parents[1]
@@ -38,10 +39,12 @@ def counter(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [("pendulum", 1), ("slider_crank", 1), ("andrews", 0.01), ("andrews_angles", 0.01), ("chain:N=50", 0.2)],
 )
 @pytest.mark.parametrize("fixed", [False, True], ids=["error-controlled", "fixed"])
-def test_steps_allocate_nothing(counter: Path, tmp_path: Path, name: str, end: float, fixed: bool) -> None:
+@pytest.mark.parametrize("scheme", ["hht", "welch1", "welch2"])
+def test_steps_allocate_nothing(counter: Path, tmp_path: Path, name: str, end: float, scheme: str, fixed: bool) -> None:
     blob = tmp_path / "model.blob"
     blob.write_bytes(lower(mbd.models.load(name).description).blob)
-    command = [str(counter), str(blob), str(end), str(end / 500 if fixed else 0)]
+    command = [str(counter), str(blob), str(end), str(end / 500 if fixed else 0), scheme]
+    command += map(str, Settings(scheme=scheme).native()[1])
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     allocations, steps, fallbacks = (int(word) for word in output.split())
     assert steps > 10

@@ -1,10 +1,11 @@
 // Counts allocations between steps: after the first steps have sized everything, a step allocates nothing.
-// Usage: count_allocations BLOB END_TIME STEP   (STEP 0 = error-controlled)
+// Usage: count_allocations BLOB END_TIME STEP SCHEME OPTION...   (STEP 0 = error-controlled)
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <new>
+#include <vector>
 
 #include "driver.hpp"
 #include "schemes/table.hpp"
@@ -19,14 +20,16 @@ void* operator new(std::size_t size) {
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
-int main(int, char** argv) {
+int main(int count, char** argv) {
     std::ifstream file(argv[1], std::ios::binary);
     const std::string blob((std::istreambuf_iterator<char>(file)), {});
     const mbd::System system(reinterpret_cast<const unsigned char*>(blob.data()), blob.size());
     mbd::Instance instance(system);
     mbd::DriverOptions options;
     options.step = std::atof(argv[3]);
-    mbd::Driver driver(instance, mbd::make_scheme("hht", system, {-0.3, 0, 0, 0, 0, 0.6, 1e-3, 10, 1e-10}), options);
+    std::vector<double> of_scheme;
+    for (int k = 5; k < count; ++k) of_scheme.push_back(std::atof(argv[k]));
+    mbd::Driver driver(instance, mbd::make_scheme(argv[4], system, of_scheme), options);
     const double end = std::atof(argv[2]);
     instance.start({});
     driver.start();
