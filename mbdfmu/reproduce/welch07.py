@@ -176,12 +176,16 @@ def _table2() -> Iterator[Row]:
 
 
 def _draw_crank(figure: Any) -> None:
-    """Fig. 2."""
-    axes = figure.add_subplot()
+    """Figs. 2 and 3."""
+    upper, lower = figure.subplots(2, 1, sharex=True)
+    time = 0.01 * np.arange(1, 1001)
     for label, (scheme, _) in TABLE2.items():
-        found = crank(scheme, 0.01)
-        axes.semilogy(0.01 * np.arange(1, len(found) + 1), found, lw=0.8, label=label)
-    axes.set(xlabel="time [s]", ylabel="|Phi|", title="[Welch07] Fig. 2: slider-crank, dt = 0.01 s")
+        upper.semilogy(time, crank(scheme, 0.01), lw=0.8, label=label)
+        model, options = shipped("slider_crank_coordinates"), _gains(scheme, 0.01)
+        errors = energy_errors(model, 0.01, 1000, scheme, total="total_energy", **options)
+        lower.semilogy(time, errors, lw=0.8, label=label)
+    upper.set(ylabel="|Phi|", title="[Welch07] Figs. 2 and 3: slider-crank, dt = 0.01 s")
+    lower.set(xlabel="time [s]", ylabel="energy error")
 
 
 # ---------------------------------------------------------------- Table 3: three links in space
@@ -310,10 +314,12 @@ def _gap_ratio(dt: float) -> float:
 # ---------------------------------------------------------------- pictures
 
 
-def energy_errors(model: Model, dt: float, count: int, scheme: str, **options: Any) -> Vector:
+def energy_errors(
+    model: Model, dt: float, count: int, scheme: str, *, total: str = "energy.total", **options: Any
+) -> Vector:
     """|E - E_0| over the largest kinetic energy (eq. 78 divides by E_0, whose zero is a choice)."""
     simulation = started(model, dt, scheme, **options)
-    places = [simulation.names.index(name) for name in ("energy.kinetic", "energy.total")]
+    places = [simulation.names.index(name) for name in ("energy.kinetic", total)]
     found = np.empty((count + 1, 2))
     for k in range(count + 1):
         simulation.advance(k * dt)
