@@ -35,6 +35,6 @@ int main(int count, char** argv) {
     driver.start();
     driver.advance(end / 2);
     const long before = allocations, steps = driver.statistics.steps;
-    driver.advance(end);
+    for (int k = 1; k <= 64; ++k) driver.advance(end / 2 + k * (end / 128));
     std::printf("%ld %ld %ld\n", allocations - before, driver.statistics.steps - steps, driver.statistics.fallbacks);
 }
