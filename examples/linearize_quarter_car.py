@@ -36,7 +36,7 @@ def main() -> None:
     rise = linear.step_response(times, "height_of_body", "road")
     print(f"on a curb it overshoots by {100 * (rise.max() - 1):.0f} %")
     linear.plot_bode("height_of_body", "road", frequencies=frequencies, path="quarter_car_bode.png")
-    linear.write("quarter_car.json")
+    linear.write("quarter_car_linear.json")
 
 
 if __name__ == "__main__":

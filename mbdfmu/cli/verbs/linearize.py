@@ -48,9 +48,9 @@ ASSIGNED = {"--set": "parameters", "--start": "start", "--hold": "input_values"}
 )
 @click.option("--plot", is_flag=True, help="Draw the first output over the first input (Bode) beside FILE.")
 def command(model: str, at: str, file: Path | None, plot: bool, **given: Any) -> None:
-    """Linearise a MODEL to xdot = A x + B u, y = C x + D u, and show its modes.
+    """Linearise a MODEL and show its modes.
 
-    The joints are eliminated exactly: states are independent positions and velocities, then the model's own. Ends with
+    Gives xdot = A x + B u, y = C x + D u. Joints are eliminated exactly: states are independent positions and velocities, then the model's own. Ends with
     1 if there is no rest.
     """
     if plot:
