@@ -25,7 +25,9 @@ public:
     using Poll = bool (*)(void* context);
 
     Driver(Instance& instance, std::unique_ptr<Scheme> scheme, const DriverOptions& options)
-        : instance_(instance), scheme_(std::move(scheme)), options_(options) {}
+        : instance_(instance), scheme_(std::move(scheme)), options_(options) {
+        scheme_->fixed_steps = options_.step > 0;
+    }
 
     void start();                      // at a consistent state
     void restart();                    // after a discontinuity

@@ -76,16 +76,17 @@ double Instance::rounding_of_gaps(const double* q) const {
 
 // ---------------------------------------------------------------- linear solves
 
-bool Instance::factorise(Factor& factor, Order& order) {
+template <class Scalar>
+bool Instance::factorise_as(const std::vector<Scalar>& singles, FactorOf<Scalar>& factor, Order& order,
+                            PivotingSolver<Scalar>& pivoting_solver) {
     ++factorisations;
-    if (!state.dropped.empty()) mask();
     const auto attempt = [&](Order attempted) {
         const Elimination& program = system.elimination(attempted);
         if (!program.exists()) return false;
         factor.values.resize(program.values());
         factor.order = attempted;
         factor.pivoting = false;
-        return program.factorise(work.singles, work.pairs, state.dropped, factor.values.data());
+        return program.factorise(singles, work.pairs, state.dropped, factor.values.data());
     };
     if (attempt(order)) return true;
     if (order == Order::eager && attempt(Order::patient)) {  // the safer order does for this model
@@ -94,7 +95,21 @@ bool Instance::factorise(Factor& factor, Order& order) {
     }
     ++fallbacks;
     factor.pivoting = true;
-    return pivoting_solver_.factorise(system.pattern, work.singles, work.pairs, state.dropped, system.n());
+    return pivoting_solver.factorise(system.pattern, singles, work.pairs, state.dropped, system.n());
+}
+
+bool Instance::factorise(Factor& factor, Order& order) {
+    if (!state.dropped.empty()) mask();
+    return factorise_as(work.singles, factor, order, pivoting_solver_);
+}
+
+bool Instance::factorise(ComplexFactor& factor, Order& order) {
+    if (!state.dropped.empty()) {
+        find_masked();
+        for (int e : masked_singles_) work.complex_singles[e] = 0;
+        for (int e : masked_pairs_) work.pairs[e] = 0;
+    }
+    return factorise_as(work.complex_singles, factor, order, complex_pivoting_solver_);
 }
 
 void Instance::solve(const Factor& factor, double* x) {
@@ -111,6 +126,13 @@ void Instance::solve(const Factor& factor, double* x1, double* x2) {
     } else {
         system.elimination(factor.order).solve(factor.values.data(), x1, x2, work.solve_work.data());
     }
+}
+
+void Instance::solve(const ComplexFactor& factor, Complex* x) {
+    if (factor.pivoting)
+        complex_pivoting_solver_.solve(x, system.n());
+    else
+        system.elimination(factor.order).solve(factor.values.data(), x, work.complex_solve_work.data());
 }
 
 // ---------------------------------------------------------------- consistent start

@@ -48,6 +48,7 @@ struct State {
     bool restart_pending = false;          // a discontinuity at t waits for its restart
     std::vector<double> memory;            // of the scheme
     Factor factor;                         // the factorisation it recycles
+    ComplexFactor complex_factor;          // and the second one of schemes with several stages
     Order order = Order::eager;            // for the next factorisation
 };
 
@@ -123,8 +124,10 @@ public:
     // Factorises the matrix of the derivative stream in `work`: by the elimination program or, where a pivot is lost,
     // by pivoting (such a factor holds until the next factorisation only). False where the matrix is singular.
     bool factorise(Factor& factor, Order& order);
+    bool factorise(ComplexFactor& factor, Order& order);  // of work.complex_singles and work.pairs
     void solve(const Factor& factor, double* x);
     void solve(const Factor& factor, double* x1, double* x2);  // at hardly more cost than one
+    void solve(const ComplexFactor& factor, Complex* x);
     // Rows left out hold lambda = 0.
     void mask_rows(double* r) const {
         for (int k : state.dropped) r[k] = 0;
@@ -158,7 +161,8 @@ private:
         int row, col;
         double value;
     };
-    PivotingSolver pivoting_solver_;
+    PivotingSolver<double> pivoting_solver_;
+    PivotingSolver<Complex> complex_pivoting_solver_;
     Index1 index1_;
     Order order1_ = Order::eager;  // of index-1 solves: what is reported leaves no trace in State
     std::vector<double> parameter_registers_, phi_, unknowns_, rows_, u_, monitor_;
@@ -219,6 +223,10 @@ private:
     Eigen::SparseMatrix<double> unit_gradient(std::vector<double>& sizes) const;
     std::vector<Redundancy> repeated_rows(double threshold) const;
     std::string nearly_repeated(double threshold);
+    template <class Scalar>
+    bool factorise_as(const std::vector<Scalar>& singles, FactorOf<Scalar>& factor, Order& order,
+                      PivotingSolver<Scalar>& pivoting_solver);
+    void find_masked();
     void mask();
     void spread_reactions();
 };

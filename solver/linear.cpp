@@ -12,6 +12,19 @@ namespace {
 // that ratio; a comparison with the rest of its row would weigh kilograms against metres.
 constexpr double pivot_threshold = 1e-8;
 
+// Arithmetic of both kinds of numbers; std::complex would look for infinities in every product.
+double product(double a, double b) { return a * b; }
+Complex product(Complex a, Complex b) {
+    return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+double reciprocal(double a) { return 1 / a; }
+Complex reciprocal(Complex a) {
+    const double square = a.real() * a.real() + a.imag() * a.imag();
+    return {a.real() / square, -a.imag() / square};
+}
+double magnitude(double a) { return std::fabs(a); }
+double magnitude(Complex a) { return std::fabs(a.real()) + std::fabs(a.imag()); }
+
 template <class F>
 void for_each_entry(const Pattern& pattern, F&& f) {
     for (const auto& p : pattern.singles) f(p.row, p.col);
@@ -198,105 +211,111 @@ Elimination::Elimination(const Pattern& pattern, int n, const Nodes& nodes, Orde
     }
 }
 
-bool Elimination::factorise(const std::vector<double>& singles, const std::vector<double>& pairs,
-                            const std::vector<int>& fixed, double* factor) const {
-    std::fill(factor, factor + place_count_, 0.0);
+template <class Scalar>
+bool Elimination::factorise(const std::vector<Scalar>& singles, const std::vector<double>& pairs,
+                            const std::vector<int>& fixed, Scalar* factor) const {
+    std::fill(factor, factor + place_count_, Scalar(0));
     for (std::size_t e = 0; e < singles.size(); ++e) factor[single_place_[e]] += singles[e];
     for (std::size_t e = 0; e < pairs.size(); ++e) {
         factor[pair_place_[e]] += pairs[e];
         factor[transposed_place_[e]] += pairs[e];
     }
-    double* const U = factor + n_;
-    double* const L = U + column_.size();
-    double* const added = factor + place_count_;  // sum of the sizes of all that went into each pivot
-    std::fill(added, added + n_, 0.0);
-    for (auto e : diagonal_singles_) added[single_place_[e]] += std::fabs(singles[e]);
+    Scalar* const U = factor + n_;
+    Scalar* const L = U + column_.size();
+    Scalar* const added = factor + place_count_;  // sum of the sizes of all that went into each pivot
+    std::fill(added, added + n_, Scalar(0));
+    for (auto e : diagonal_singles_) added[single_place_[e]] += magnitude(singles[e]);
     for (int k : fixed) factor[position_[k]] = added[position_[k]] = 1;
     const std::int32_t *to = update_.data(), *column = column_.data();
     bool sound = true;
     for (int k = 0; k < n_; ++k) {
         const int first = begin_[k], m = begin_[k + 1] - first;
-        double* u = U + first;
-        double* l = L + first;
-        const double pivot = factor[k];
-        sound = sound && std::fabs(pivot) > pivot_threshold * added[k];  // false for 0 and NaN too
-        const double inverse = 1 / pivot;
+        Scalar* u = U + first;
+        Scalar* l = L + first;
+        const Scalar pivot = factor[k];
+        sound = sound && magnitude(pivot) > pivot_threshold * magnitude(added[k]);  // false for 0 and NaN too
+        const Scalar inverse = reciprocal(pivot);
         factor[k] = inverse;
         for (int a = 0; a < m; ++a, to += m) {
-            const double f = l[a] *= inverse;
-            added[column[first + a]] += std::fabs(f * u[a]);
-            for (int b = 0; b < m; ++b) factor[to[b]] -= f * u[b];
+            const Scalar f = l[a] = product(l[a], inverse);
+            added[column[first + a]] += magnitude(product(f, u[a]));
+            for (int b = 0; b < m; ++b) factor[to[b]] -= product(f, u[b]);
         }
-        for (int b = 0; b < m; ++b) u[b] *= inverse;  // A = L D U with unit triangles
+        for (int b = 0; b < m; ++b) u[b] = product(u[b], inverse);  // A = L D U with unit triangles
     }
     return sound;
 }
 
-void Elimination::solve(const double* factor, double* x, double* work) const { solve_all<1>(factor, {x}, work); }
-
-void Elimination::solve(const double* factor, double* x1, double* x2, double* work) const {
-    solve_all<2>(factor, {x1, x2}, work);
+template <class Scalar>
+void Elimination::solve(const Scalar* factor, Scalar* x, Scalar* work) const {
+    solve_all<1, Scalar>(factor, {x}, work);
 }
 
-template <int N>
-void Elimination::solve_all(const double* factor, double* const (&x)[N], double* y) const {
-    const double* U = factor + n_;
-    const double* L = U + column_.size();
+void Elimination::solve(const double* factor, double* x1, double* x2, double* work) const {
+    solve_all<2, double>(factor, {x1, x2}, work);
+}
+
+template <int N, class Scalar>
+void Elimination::solve_all(const Scalar* factor, Scalar* const (&x)[N], Scalar* y) const {
+    const Scalar* U = factor + n_;
+    const Scalar* L = U + column_.size();
     const std::size_t steps = column_.size();
     const Step* step = forward_.data();
     for (int k = 0; k < n_; ++k)
         for (int j = 0; j < N; ++j) y[N * k + j] = x[j][unknown_[k]];
     for (std::size_t e = 0; e < steps; ++e)
-        for (int j = 0; j < N; ++j) y[N * step[e].to + j] -= L[e] * y[N * step[e].from + j];
+        for (int j = 0; j < N; ++j) y[N * step[e].to + j] -= product(L[e], y[N * step[e].from + j]);
     for (int k = 0; k < n_; ++k)
-        for (int j = 0; j < N; ++j) y[N * k + j] *= factor[k];
+        for (int j = 0; j < N; ++j) y[N * k + j] = product(y[N * k + j], factor[k]);
     step = backward_.data();
     const std::int32_t* value = backward_value_.data();
     for (std::size_t e = 0; e < steps; ++e)
-        for (int j = 0; j < N; ++j) y[N * step[e].to + j] -= U[value[e]] * y[N * step[e].from + j];
+        for (int j = 0; j < N; ++j) y[N * step[e].to + j] -= product(U[value[e]], y[N * step[e].from + j]);
     for (int k = 0; k < n_; ++k)
         for (int j = 0; j < N; ++j) x[j][unknown_[k]] = y[N * k + j];
 }
 
-Eigen::SparseMatrix<double> assemble(const Pattern& pattern, const std::vector<double>& singles,
+template <class Scalar>
+Eigen::SparseMatrix<Scalar> assemble(const Pattern& pattern, const std::vector<Scalar>& singles,
                                      const std::vector<double>& pairs, int n) {
-    std::vector<Eigen::Triplet<double>> entries;
+    std::vector<Eigen::Triplet<Scalar>> entries;
     for (std::size_t e = 0; e < singles.size(); ++e)
         entries.emplace_back(pattern.singles[e].row, pattern.singles[e].col, singles[e]);
     for (std::size_t e = 0; e < pairs.size(); ++e) {
         entries.emplace_back(pattern.pairs[e].row, pattern.pairs[e].col, pairs[e]);
         entries.emplace_back(pattern.pairs[e].col, pattern.pairs[e].row, pairs[e]);
     }
-    Eigen::SparseMatrix<double> A(n, n);
+    Eigen::SparseMatrix<Scalar> A(n, n);
     A.setFromTriplets(entries.begin(), entries.end());
     return A;
 }
 
-bool PivotingSolver::factorise(const Pattern& pattern, const std::vector<double>& singles,
-                               const std::vector<double>& pairs, const std::vector<int>& fixed, int n) {
+template <class Scalar>
+bool PivotingSolver<Scalar>::factorise(const Pattern& pattern, const std::vector<Scalar>& singles,
+                                       const std::vector<double>& pairs, const std::vector<int>& fixed, int n) {
     auto A = assemble(pattern, singles, pairs, n);
     for (int k : fixed) A.coeffRef(k, k) = 1;
     for (int k = 0; k < A.nonZeros(); ++k)
-        if (!std::isfinite(A.valuePtr()[k])) return false;
+        if (!std::isfinite(magnitude(A.valuePtr()[k]))) return false;
     equilibrate(A);
     if (n > dense_limit) {
         sparse_.compute(A);
         if (sparse_.info() != Eigen::Success) return false;
     } else {
-        dense_.compute(Eigen::MatrixXd(A));
+        dense_.compute(Dense(A));
         if (n > 0 && dense_.matrixLU().diagonal().cwiseAbs().minCoeff() == 0) return false;
     }
     // Masses and couplings are of size 1 now, so that the size of a solution measures the distance from singularity.
-    Eigen::VectorXd probe(n);
+    Vector probe(n);
     for (int k = 0; k < n; ++k) probe[k] = k % 2 ? 1 : -1;
-    const Eigen::VectorXd x =
-        n > dense_limit ? Eigen::VectorXd(sparse_.solve(probe)) : Eigen::VectorXd(dense_.solve(probe));
+    const Vector x = n > dense_limit ? Vector(sparse_.solve(probe)) : Vector(dense_.solve(probe));
     return n == 0 || (x.allFinite() && x.cwiseAbs().maxCoeff() < largest_inverse);
 }
 
 // Rows and columns with a diagonal (masses) are scaled by its root, the others (constraints) by what couples them to
 // these: units cancel, and a light body weighs as much as a heavy one.
-void PivotingSolver::equilibrate(Eigen::SparseMatrix<double>& A) {
+template <class Scalar>
+void PivotingSolver<Scalar>::equilibrate(Sparse& A) {
     const auto n = static_cast<int>(A.rows());
     const Eigen::VectorXd diagonal = A.diagonal().cwiseAbs();
     scale_ = Eigen::VectorXd::Ones(n);
@@ -304,18 +323,30 @@ void PivotingSolver::equilibrate(Eigen::SparseMatrix<double>& A) {
         if (diagonal[k] > 0) scale_[k] = 1 / std::sqrt(diagonal[k]);
     Eigen::VectorXd coupling = Eigen::VectorXd::Zero(n);
     for (int c = 0; c < n; ++c)
-        for (Eigen::SparseMatrix<double>::InnerIterator e(A, c); e; ++e)
+        for (typename Sparse::InnerIterator e(A, c); e; ++e)
             if (diagonal[e.row()] == 0 && (diagonal[c] > 0 || coupling[e.row()] == 0))
-                coupling[e.row()] = std::max(coupling[e.row()], std::fabs(e.value()) * scale_[c]);
+                coupling[e.row()] = std::max(coupling[e.row()], std::abs(e.value()) * scale_[c]);
     for (int k = 0; k < n; ++k)
         if (coupling[k] > 0) scale_[k] = 1 / coupling[k];
     A = scale_.asDiagonal() * A * scale_.asDiagonal();
 }
 
-void PivotingSolver::solve(double* x, int n) const {
-    Eigen::Map<Eigen::VectorXd> map(x, n);
-    const Eigen::VectorXd b = scale_.cwiseProduct(map);
-    map = scale_.cwiseProduct(n > dense_limit ? Eigen::VectorXd(sparse_.solve(b)) : Eigen::VectorXd(dense_.solve(b)));
+template <class Scalar>
+void PivotingSolver<Scalar>::solve(Scalar* x, int n) const {
+    Eigen::Map<Vector> map(x, n);
+    const Vector b = scale_.cwiseProduct(map);
+    map = scale_.cwiseProduct(n > dense_limit ? Vector(sparse_.solve(b)) : Vector(dense_.solve(b)));
 }
+
+template bool Elimination::factorise(const std::vector<double>&, const std::vector<double>&, const std::vector<int>&,
+                                     double*) const;
+template bool Elimination::factorise(const std::vector<Complex>&, const std::vector<double>&, const std::vector<int>&,
+                                     Complex*) const;
+template void Elimination::solve(const double*, double*, double*) const;
+template void Elimination::solve(const Complex*, Complex*, Complex*) const;
+template Eigen::SparseMatrix<double> assemble(const Pattern&, const std::vector<double>&, const std::vector<double>&,
+                                              int);
+template class PivotingSolver<double>;
+template class PivotingSolver<Complex>;
 
 }  // namespace mbd

@@ -3,9 +3,11 @@
 //
 // The program is a list of destinations: factorising searches nothing, compares nothing but the growth check, and
 // allocates nothing. Rows and columns share one order (the matrix has a symmetric structure, its values need not be).
+// Values are real, or complex for schemes of several stages; what stands in pairs (G) is real in both.
 #pragma once
 #include <Eigen/Dense>
 #include <Eigen/Sparse>
+#include <complex>
 #include <cstdint>
 #include <vector>
 
@@ -41,16 +43,18 @@ public:
 
     // Factorises the matrix of a derivative stream into `factor`; false where a pivot is lost in rounding. Unknowns
     // that are `fixed` have no entries and get a 1 on the diagonal.
-    bool factorise(const std::vector<double>& singles, const std::vector<double>& pairs, const std::vector<int>& fixed,
-                   double* factor) const;
+    template <class Scalar>
+    bool factorise(const std::vector<Scalar>& singles, const std::vector<double>& pairs, const std::vector<int>& fixed,
+                   Scalar* factor) const;
     // x := A^-1 x; `work` holds n numbers
-    void solve(const double* factor, double* x, double* work) const;
+    template <class Scalar>
+    void solve(const Scalar* factor, Scalar* x, Scalar* work) const;
     // two right sides at hardly more cost than one; `work` holds 2 n numbers
     void solve(const double* factor, double* x1, double* x2, double* work) const;
 
 private:
-    template <int N>
-    void solve_all(const double* factor, double* const (&x)[N], double* work) const;
+    template <int N, class Scalar>
+    void solve_all(const Scalar* factor, Scalar* const (&x)[N], Scalar* work) const;
     int n_ = 0;
     std::size_t place_count_ = 0;
     std::vector<std::int32_t> unknown_, position_;  // unknown at every position of the order, and its inverse
@@ -67,30 +71,39 @@ private:
 };
 
 // A factorisation and the order that it is in. `pivoting`: the values lie in a PivotingSolver instead.
-struct Factor {
-    std::vector<double> values;
+template <class Scalar>
+struct FactorOf {
+    std::vector<Scalar> values;
     Order order = Order::eager;
     bool pivoting = false;
 };
+using Complex = std::complex<double>;
+using Factor = FactorOf<double>;
+using ComplexFactor = FactorOf<Complex>;
 
 // Partial pivoting, dense for small systems and sparse (Eigen SparseLU) for large ones. Slow, general, allocates.
+template <class Scalar>
 class PivotingSolver {
 public:
     // False where the matrix is singular to working precision.
-    bool factorise(const Pattern& pattern, const std::vector<double>& singles, const std::vector<double>& pairs,
+    bool factorise(const Pattern& pattern, const std::vector<Scalar>& singles, const std::vector<double>& pairs,
                    const std::vector<int>& fixed, int n);
-    void solve(double* x, int n) const;
+    void solve(Scalar* x, int n) const;
 
 private:
+    using Vector = Eigen::Matrix<Scalar, Eigen::Dynamic, 1>;
+    using Dense = Eigen::Matrix<Scalar, Eigen::Dynamic, Eigen::Dynamic>;
+    using Sparse = Eigen::SparseMatrix<Scalar>;
     static constexpr int dense_limit = 200;
     static constexpr double largest_inverse = 1e12;
-    void equilibrate(Eigen::SparseMatrix<double>& A);
+    void equilibrate(Sparse& A);
     Eigen::VectorXd scale_;
-    Eigen::PartialPivLU<Eigen::MatrixXd> dense_;
-    Eigen::SparseLU<Eigen::SparseMatrix<double>> sparse_;
+    Eigen::PartialPivLU<Dense> dense_;
+    Eigen::SparseLU<Sparse> sparse_;
 };
 
-Eigen::SparseMatrix<double> assemble(const Pattern& pattern, const std::vector<double>& singles,
+template <class Scalar>
+Eigen::SparseMatrix<Scalar> assemble(const Pattern& pattern, const std::vector<Scalar>& singles,
                                      const std::vector<double>& pairs, int n);
 
 }  // namespace mbd

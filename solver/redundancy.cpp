@@ -150,19 +150,23 @@ std::string Instance::nearly_repeated(double threshold) {
     return names;
 }
 
+// What belongs to the rows left out in the derivative stream.
+void Instance::find_masked() {
+    if (masked_ == state.dropped) return;
+    masked_ = state.dropped;
+    masked_singles_.clear(), masked_pairs_.clear();
+    const auto is_dropped = [&](int k) { return std::binary_search(masked_.begin(), masked_.end(), k); };
+    const auto& pattern = system.pattern;
+    for (std::size_t e = 0; e < pattern.singles.size(); ++e)
+        if (is_dropped(pattern.singles[e].row) || is_dropped(pattern.singles[e].col))
+            masked_singles_.push_back(static_cast<int>(e));
+    for (std::size_t e = 0; e < pattern.pairs.size(); ++e)
+        if (is_dropped(pattern.pairs[e].row)) masked_pairs_.push_back(static_cast<int>(e));
+}
+
 // Takes the rows left out from the derivative stream; what they held goes to `dropped_gradients_`.
 void Instance::mask() {
-    if (masked_ != state.dropped) {
-        masked_ = state.dropped;
-        masked_singles_.clear(), masked_pairs_.clear();
-        const auto is_dropped = [&](int k) { return std::binary_search(masked_.begin(), masked_.end(), k); };
-        const auto& pattern = system.pattern;
-        for (std::size_t e = 0; e < pattern.singles.size(); ++e)
-            if (is_dropped(pattern.singles[e].row) || is_dropped(pattern.singles[e].col))
-                masked_singles_.push_back(static_cast<int>(e));
-        for (std::size_t e = 0; e < pattern.pairs.size(); ++e)
-            if (is_dropped(pattern.pairs[e].row)) masked_pairs_.push_back(static_cast<int>(e));
-    }
+    find_masked();
     dropped_gradients_.clear();
     for (int e : masked_singles_) {
         const auto& p = system.pattern.singles[e];

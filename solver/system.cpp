@@ -344,6 +344,8 @@ Workspace System::workspace() const {
     w.adjoints.resize(rates_.size());
     w.rate_places.resize(n());
     w.still.resize(nv);
+    w.complex_singles.resize(pattern.singles.size());
+    w.complex_solve_work.resize(n());
     return w;
 }
 
@@ -479,10 +481,10 @@ void System::call_outside(const Point& point, Workspace& w, bool derivatives) co
     }
 }
 
+// The hot elements.
 template <bool Derivatives>
-void System::evaluate(const Point& given, const Coefficients& z, Workspace& w, double* r) const {
-    const Point point = prepared(given, w);
-    if (!functions.empty()) call_outside(point, w, Derivatives);
+Evaluation System::run_kernels(const Point& point, const Coefficients& z, Workspace& w, double* r, double* singles,
+                               double* pairs) const {
     const double *c = point.at[CONSTANT], *q = point.at[Q];
     std::fill(r, r + n(), 0.0);
     if constexpr (Derivatives)
@@ -500,8 +502,8 @@ void System::evaluate(const Point& given, const Coefficients& z, Workspace& w, d
                  z.ca,
                  z.cv,
                  z.cq,
-                 w.singles.data(),
-                 w.pairs.data()};
+                 singles,
+                 pairs};
     planar_bodies(point, Derivatives, e);
     const Vec gravity = load(c + gravity_at_);
     for (int b = 0; b < spatial_; ++b)
@@ -509,6 +511,13 @@ void System::evaluate(const Point& given, const Coefficients& z, Workspace& w, d
     each_table([&](auto kernel, const std::vector<Element>& table) {
         for (const auto& element : table) decltype(kernel)::template evaluate<Derivatives>(element, e);
     });
+    return e;
+}
+
+template <bool Derivatives>
+void System::evaluate(const Point& point, const Coefficients& z, Workspace& w, double* r) const {
+    if (!functions.empty()) call_outside(point, w, Derivatives);
+    const Evaluation e = run_kernels<Derivatives>(point, z, w, r, w.singles.data(), w.pairs.data());
 
     const Tape& tape = Derivatives ? derivative_ : residual_;
     if (tape.size() == 0) return;
@@ -530,6 +539,28 @@ void System::evaluate(const Point& given, const Coefficients& z, Workspace& w, d
     }
 }
 
+void System::residual_and_powers(const Point& given, const PowerStream& stream, Workspace& w, double* r) const {
+    const Point point = prepared(given, w);
+    if (!functions.empty()) call_outside(point, w, true);
+    constexpr Coefficients by_power[3] = {{1, 0, 0, 0, 1}, {0, 1, 0, 0, 1}, {0, 0, 1, 0, 1}};
+    std::size_t first = 0;          // of the entries of expressions
+    for (int k = 2; k >= 0; --k) {  // the residual is the last one's, and the same in all
+        const Evaluation e = run_kernels<true>(point, by_power[k], w, r, stream.singles[k], stream.pairs);
+        first = static_cast<std::size_t>(e.single - stream.singles[k]);
+        std::fill_n(e.single, entries_.size(), 0.0);
+    }
+    if (derivative_.size() == 0) return;
+    derivative_.run(point, w.registers.data());
+    const int rows = static_cast<int>(residual_rows_.size());
+    for (int k = 0; k < rows; ++k) r[residual_rows_[k]] += derivative_.output(w.registers.data(), k);
+    // by kind (BY_A, BY_V, BY_Q, BY_X, PLAIN), of rows of level 0, 1, 2 and others; a row divided by what its own
+    // level counts has no lower power
+    constexpr int power[4][KINDS] = {{0, 0, 0, 0, 0}, {0, 0, 1, 0, 0}, {0, 1, 2, 1, 0}, {0, 1, 2, 1, 0}};
+    for (std::size_t k = 0; k < entries_.size(); ++k)
+        stream.singles[power[entries_[k].level][entries_[k].kind]][first + k] =
+            derivative_.output(w.registers.data(), rows + static_cast<int>(k));
+}
+
 // How much a derivative counts in a constraint row of level 0, 1, 2, and (last) in any other row.
 void System::kind_factors(const Coefficients& z, double (&factor)[4][KINDS]) {
     const double plain[KINDS] = {z.ca, z.cv, z.cq, z.cx, 1.0}, own[4] = {z.cq, z.cv, z.ca, 1.0};
@@ -548,12 +579,12 @@ void System::take_holds(const Point& point, double* phi) const {
 }
 
 void System::residual(const Point& point, Workspace& w, double* r) const {
-    evaluate<false>(point, {1, 0, 0, 0, 0}, w, r);
+    evaluate<false>(prepared(point, w), {1, 0, 0, 0, 0}, w, r);
     take_holds(point, r + nv);
 }
 
 void System::residual_and_derivative(const Point& point, const Coefficients& z, Workspace& w, double* r) const {
-    evaluate<true>(point, z, w, r);
+    evaluate<true>(prepared(point, w), z, w, r);
     take_holds(point, r + nv);
 }
 
@@ -596,8 +627,18 @@ void System::rates(const Point& given, Workspace& w, double* velocity, double* g
     }
 }
 
-void System::speeds(const Point& given, Workspace& w, double* velocity) const {
+void System::speeds(const Point& point, Workspace& w, double* velocity) const {
+    speeds_of(prepared(point, w), w, velocity);
+}
+
+void System::residual_and_speeds(const Point& given, Workspace& w, double* r, double* velocity) const {
     const Point point = prepared(given, w);
+    evaluate<false>(point, {1, 0, 0, 0, 0}, w, r);
+    take_holds(point, r + nv);
+    speeds_of(point, w, velocity);
+}
+
+void System::speeds_of(const Point& point, Workspace& w, double* velocity) const {
     rates_of_joints(point, w, velocity, w.unused_rows.data());
     const int rows = static_cast<int>(rate_rows_.size());
     rates_.run_for(point, w.registers.data(), rows);

@@ -36,6 +36,13 @@ struct Coefficients {
     double ca, cv, cq, cx, xv;
 };
 
+// The derivative stream as a polynomial of s, where a moves with the unknown, v and X with s and q with s^2:
+// Coefficients {1, s, s^2, s, 1} give singles[0] + s singles[1] + s^2 singles[2]; the pairs do not depend on s.
+struct PowerStream {
+    double* singles[3];
+    double* pairs;
+};
+
 // The functions outside the core that a model calls.
 struct Outside {
     void* context = nullptr;
@@ -51,8 +58,9 @@ struct Workspace {
     std::vector<double> turned_by;  // the positions to which `cs` and `rotations` belong
     std::vector<double> registers, cs, rotations, inverse_tangents, singles, pairs, solve_work, unused_rows;
     std::vector<RateEntry> rate_entries;
-    std::vector<double> partials, adjoints, still;  // of the program behind these; zero velocities
-    std::vector<int> rate_places;                   // of every column, those of the row at hand
+    std::vector<double> partials, adjoints, still;             // of the program behind these; zero velocities
+    std::vector<int> rate_places;                              // of every column, those of the row at hand
+    std::vector<Complex> complex_singles, complex_solve_work;  // of schemes with several stages
 };
 
 class System {
@@ -80,11 +88,14 @@ public:
     Workspace workspace() const;
     void residual(const Point& point, Workspace& w, double* r) const;
     void residual_and_derivative(const Point& point, const Coefficients& z, Workspace& w, double* r) const;
+    // The same for all s at once; the rotations theta of `point` must be zero.
+    void residual_and_powers(const Point& point, const PowerStream& stream, Workspace& w, double* r) const;
     void constraints(const Point& point, Workspace& w, double* phi) const;
     // velocity = G v + Phi_t and gamma, where G a = gamma on the acceleration level
     void rates(const Point& point, Workspace& w, double* velocity, double* gamma) const;
     // the first of them alone
     void speeds(const Point& point, Workspace& w, double* velocity) const;
+    void residual_and_speeds(const Point& point, Workspace& w, double* r, double* velocity) const;
     // How Phi' = G v + Phi_t and Phi'' = G a - gamma change with q, v and X at the point's a (T14.1): one entry of
     // `w.rate_entries` for every place of `rate_pattern`. At a = 0 the last two are -gamma_q and -gamma_v.
     void rate_derivatives(const Point& point, Workspace& w) const;
@@ -189,7 +200,10 @@ private:
     template <class F>
     void each_joint_table(F&& f) const;
     template <bool Derivatives>
-    void evaluate(const Point& point, const Coefficients& z, Workspace& w, double* r) const;
+    void evaluate(const Point& prepared, const Coefficients& z, Workspace& w, double* r) const;
+    template <bool Derivatives>
+    Evaluation run_kernels(const Point& prepared, const Coefficients& z, Workspace& w, double* r, double* singles,
+                           double* pairs) const;
     // fills the workspace's angles and rotations; the point with the rotations in it
     Point prepared(const Point& point, Workspace& w) const;
     void call_outside(const Point& point, Workspace& w, bool derivatives) const;
@@ -200,6 +214,7 @@ private:
         return labels[coordinate].substr(0, labels[coordinate].rfind('\'') + 1);
     }
     void rates_of_joints(const Point& point, Workspace& w, double* velocity, double* gamma) const;
+    void speeds_of(const Point& prepared, Workspace& w, double* velocity) const;
     void take_holds(const Point& point, double* phi) const;
     struct SlopeKinds {
         double RateEntry::*by_q, RateEntry::*by_v;

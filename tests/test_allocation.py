@@ -10,11 +10,11 @@ import pytest
 
 import mbdfmu as mbd
 from mbdfmu.lowering import lower
-from mbdfmu.schemes import Baumgarte, Direct, Dop853, Hht, Scheme, Welch1, Welch2
+from mbdfmu.schemes import Baumgarte, Direct, Dop853, Hht, Radau, Scheme, Welch1, Welch2
 
 ROOT = Path(__file__).parents[1]
 SCHEMES: list[Scheme] = [
-    Hht(), Welch1(), Welch2(), Dop853(), Direct(formula="mampc4"), Baumgarte(formula="adams")
+    Hht(), Radau(), Welch1(), Welch2(), Dop853(), Direct(formula="mampc4"), Baumgarte(formula="adams")
 ]  # fmt: skip
 
 

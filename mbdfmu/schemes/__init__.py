@@ -11,6 +11,7 @@ from mbdfmu.schemes.generalised_alpha import GeneralisedAlpha
 from mbdfmu.schemes.hht import Hht
 from mbdfmu.schemes.hybrid import Hybrid
 from mbdfmu.schemes.newmark import Newmark
+from mbdfmu.schemes.radau import Radau
 from mbdfmu.schemes.trapezoidal import Trapezoidal
 from mbdfmu.schemes.welch import Welch1, Welch2
 
@@ -26,6 +27,7 @@ __all__ = [
     "Hht",
     "Hybrid",
     "Newmark",
+    "Radau",
     "Scheme",
     "Trapezoidal",
     "Welch1",

@@ -31,6 +31,8 @@ struct Statistics {
 class Scheme {
 public:
     virtual ~Scheme() = default;
+    // steps are of a given size and stand, whatever their error is
+    bool fixed_steps = false;
     // the local error is O(h^error_order)
     virtual int error_order() const = 0;
     // the step size grows by no less than this, as a change of it costs something

@@ -9,6 +9,7 @@
 #include "explicit.hpp"
 #include "gcp_implicit.hpp"
 #include "newmark.hpp"
+#include "radau.hpp"
 #include "welch.hpp"
 
 namespace mbd {
@@ -116,6 +117,7 @@ inline std::unique_ptr<Scheme> make_scheme(const std::string& name, const System
     if (name == "gcp-implicit" || name == "gcp-fv")
         return std::make_unique<GcpImplicit>(system, unpack<GcpImplicitOptions>(name, options), name == "gcp-fv");
     if (auto scheme = after_welch(name, system, options)) return scheme;
+    if (name == "radau") return std::make_unique<Radau>(system, unpack<RadauOptions>(name, options));
     throw ModelError("no scheme is named '" + name + "'");
 }
 
