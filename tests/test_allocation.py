@@ -14,7 +14,7 @@ from mbdfmu.schemes import Baumgarte, Direct, Dop853, Hht, Radau, Scheme, Welch1
 
 ROOT = Path(__file__).parents[1]
 SCHEMES: list[Scheme] = [
-    Hht(), Radau(), Welch1(), Welch2(), Dop853(), Direct(formula="mampc4"), Baumgarte(formula="adams")
+    Hht(), Hht(index=2), Radau(), Welch1(), Welch2(), Dop853(), Direct(formula="mampc4"), Baumgarte(formula="adams")
 ]  # fmt: skip
 
 
