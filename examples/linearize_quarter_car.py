@@ -35,8 +35,11 @@ def main() -> None:
     times = np.linspace(0, 2, 201)
     rise = linear.step_response(times, "height_of_body", "road")
     print(f"on a curb it overshoots by {100 * (rise.max() - 1):.0f} %")
-    linear.plot_bode("height_of_body", "road", frequencies=frequencies, path="quarter_car_bode.png")
     linear.write("quarter_car_linear.json")
+    try:
+        linear.plot_bode("height_of_body", "road", frequencies=frequencies, path="linearize_quarter_car.png")
+    except ImportError as missing:
+        print(missing)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from mbdfmu.units import differentiated
 ROTATIONS_FIRST = 4.0  # how much rather a length depends than an angle: mechanisms are told by their angles
 NUDGE = 1e-7  # rad, or of the model's length (per second): to both sides of a point
 JUMP = 1e-3  # of the largest entry of a row, by which its slopes differ there: a kink
+ROUNDING = 1e-12  # of the largest entry of all: rows of nothing else have no kinks
 PER_S = 1.0  # the pace of a nudge of velocities, 1/s
 
 
@@ -398,5 +399,6 @@ class _Linearisation:
         ahead, behind = slopes(1.0), slopes(-1.0)
         largest = np.maximum(np.abs(ahead), np.abs(behind)).max(axis=1, initial=0.0)
         jump = np.abs(ahead - behind).max(axis=1, initial=0.0)
-        labels = [self.system.labels[k] for k in np.flatnonzero(jump > JUMP * largest)]
+        floor = ROUNDING * largest.max(initial=0.0)
+        labels = [self.system.labels[k] for k in np.flatnonzero(jump > JUMP * np.maximum(largest, floor))]
         return list(dict.fromkeys(labels))
