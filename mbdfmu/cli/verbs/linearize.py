@@ -50,8 +50,8 @@ ASSIGNED = {"--set": "parameters", "--start": "start", "--hold": "input_values"}
 def command(model: str, at: str, file: Path | None, plot: bool, **given: Any) -> None:
     """Linearise a MODEL and show its modes.
 
-    Gives xdot = A x + B u, y = C x + D u. Joints are eliminated exactly: states are independent positions and velocities, then the model's own. Ends with
-    1 if there is no rest.
+    Gives xdot = A x + B u, y = C x + D u. Joints are eliminated exactly: states are independent positions and
+    velocities, then the model's own. Ends with 1 if there is no rest.
     """
     if plot:
         need_matplotlib()
