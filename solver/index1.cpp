@@ -36,17 +36,30 @@ void Index1::evaluate(Instance& i, const Place& at, double xv) {
     s_.residual_and_derivative(p, {1, 0, 0, 0, xv}, i.work, rows.data());
 }
 
-// Adds a change of all unknowns; notes its size and theirs.
-bool Index1::add(const double* change, double& largest, double& size) {
-    int k = 0;
+// Adds a change of all unknowns; false where one is not finite then.
+bool Index1::add(const double* change) {
+    bool finite = true;
     for (auto* to : {&a, &lambda, &xdot, &y})
-        for (double& x : *to) {
-            const double d = change[k++];
-            x += d;
-            largest = std::max(largest, std::fabs(d)), size = std::max(size, std::fabs(x));
-            if (!std::isfinite(x)) return odd_unknown = k - 1, false;
+        for (double& x : *to) x += *change++, finite &= x - x == 0;
+    if (!finite) find_odd();
+    return finite;
+}
+
+void Index1::find_odd() {
+    odd_unknown = 0;
+    for (const auto* of : {&a, &lambda, &xdot, &y})
+        for (double x : *of) {
+            if (!std::isfinite(x)) return;
+            ++odd_unknown;
         }
-    return true;
+}
+
+// Whether the last change is rounding of the largest unknown.
+bool Index1::settled(const double* change) const {
+    double largest = 0, size = 1;
+    for (const auto* of : {&a, &lambda, &xdot, &y})
+        for (double x : *of) largest = std::max(largest, std::fabs(*change++)), size = std::max(size, std::fabs(x));
+    return largest <= solved * size;
 }
 
 Index1::Outcome Index1::solve(Instance& i, const Place& at, Order& order) {
@@ -56,16 +69,16 @@ Index1::Outcome Index1::solve(Instance& i, const Place& at, Order& order) {
     for (int iteration = 1; iteration <= most_iterations; ++iteration) {
         evaluate(i, at, 1);
         for (int k = 0; k < nc; ++k) rows[nv + k] = -gamma[k];
-        i.for_each_gradient_entry([&](int row, int col, double value) { rows[nv + row] += value * a[col]; });
+        if (iteration > 1)  // a = 0 before
+            i.for_each_gradient_entry([&](int row, int col, double value) { rows[nv + row] += value * a[col]; });
         if (rows_hold_states_)
             i.for_each_entry_by_state([&](int row, int col, double value) { rows[nv + row] += value * xdot[col]; });
         if (!i.factorise(factor, order)) return Outcome::singular;
         for (std::size_t k = 0; k < rows.size(); ++k) change_[k] = -rows[k];
         i.mask_rows(change_.data());
         i.solve(factor, change_.data());
-        double change = 0, size = 1;
-        if (!add(change_.data(), change, size)) return Outcome::not_finite;
-        if (s_.linear() || change <= solved * size) return Outcome::done;
+        if (!add(change_.data())) return Outcome::not_finite;
+        if (s_.linear() || settled(change_.data())) return Outcome::done;
     }
     return Outcome::unsolved;
 }

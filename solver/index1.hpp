@@ -47,7 +47,9 @@ private:
     std::vector<double> change_;
     bool rows_hold_states_ = false;
 
-    bool add(const double* change, double& largest, double& size);
+    bool add(const double* change);
+    void find_odd();
+    bool settled(const double* change) const;
 };
 
 }  // namespace mbd

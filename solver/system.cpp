@@ -296,6 +296,17 @@ void System::build_pattern() {
     for (const auto& e : entries_)  // coordinates with a mass entry, states with their own rate
         if (e.row == e.col && (e.kind == BY_A || (e.row >= nv + nc && e.kind == PLAIN)))
             nodes.has_mass[nodes.of_unknown[e.row]] = 1;
+    leave_out_rates();
+}
+
+// Index 1 solves for accelerations: it asks for no derivative by positions or velocities but the rows' own.
+void System::leave_out_rates() {
+    double factor[4][KINDS];
+    kind_factors({1, 0, 0, 0, 1}, factor);
+    std::vector<char> wanted(derivative_.outputs(), 1);
+    for (std::size_t k = 0; k < entries_.size(); ++k)
+        wanted[residual_rows_.size() + k] = factor[entries_[k].level][entries_[k].kind] != 0;
+    derivative1_ = derivative_.only(wanted);
 }
 
 // ---------------------------------------------------------------- tables and constants
@@ -519,8 +530,9 @@ void System::evaluate(const Point& point, const Coefficients& z, Workspace& w, d
     if (!functions.empty()) call_outside(point, w, Derivatives);
     const Evaluation e = run_kernels<Derivatives>(point, z, w, r, w.singles.data(), w.pairs.data());
 
-    const Tape& tape = Derivatives ? derivative_ : residual_;
-    if (tape.size() == 0) return;
+    const bool index1 = z.cv == 0 && z.cq == 0 && z.cx == 0;
+    const Tape& tape = !Derivatives ? residual_ : index1 ? derivative1_ : derivative_;
+    if ((Derivatives ? derivative_ : residual_).size() == 0) return;
     tape.run(point, w.registers.data());
     const int rows = static_cast<int>(residual_rows_.size());
     for (int k = 0; k < rows; ++k) r[residual_rows_[k]] += tape.output(w.registers.data(), k);

@@ -175,8 +175,8 @@ private:
     double refactor_cost_ = 1;
     std::vector<Element> coincident_, angle_, inline_, translational_, rotational_springs_, bushings_;  // planar
     std::vector<Element> coincident3_, perpendicular_, in_plane_, bushings3_;                           // spatial
-    Tape parameters_, residual_, derivative_, constraints_, rates_, monitor_, conditions_, signals_, indicators_,
-        written_, function_inputs_;
+    Tape parameters_, residual_, derivative_, derivative1_, constraints_, rates_, monitor_, conditions_, signals_,
+        indicators_, written_, function_inputs_;
     int outside_ = 0;  // numbers in space OUTSIDE
     std::vector<std::string> written_labels_;
     std::vector<std::int32_t> residual_rows_, constraint_rows_, rate_rows_;
@@ -236,6 +236,7 @@ private:
     void read_switches(const Blob& blob);
     void read_rate_pattern(const Blob& blob);
     void build_pattern();
+    void leave_out_rates();
 };
 
 }  // namespace mbd

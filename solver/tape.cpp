@@ -86,6 +86,31 @@ Tape::Tape(const Blob& blob, const std::string& name, const Spaces& sizes) : con
         if (r < 0 || r >= size()) bad("returns a result that is not there");
 }
 
+Tape Tape::only(const std::vector<char>& wanted) const {
+    std::vector<std::int32_t> place(code_.size(), -1);  // -1: not needed; else 0, and then the register
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+        if (wanted[k]) place[outputs_[k]] = 0;
+    const auto each_operand = [](Instruction& i, auto&& f) {
+        std::int32_t* const all[] = {&i.a, &i.b, &i.c};
+        for (int n = 0; n < arity[i.op]; ++n) f(*all[n]);
+    };
+    for (int k = size() - 1; k >= 0; --k) {
+        Instruction i = code_[k];
+        if (place[k] == 0) each_operand(i, [&](std::int32_t& from) { place[from] = 0; });
+    }
+    Tape some = *this;
+    some.code_.clear();
+    for (int k = 0; k < size(); ++k) {
+        if (place[k] < 0) continue;
+        Instruction i = code_[k];
+        each_operand(i, [&](std::int32_t& from) { from = place[from]; });
+        place[k] = static_cast<std::int32_t>(some.code_.size());
+        some.code_.push_back(i);
+    }
+    for (std::size_t k = 0; k < outputs_.size(); ++k) some.outputs_[k] = wanted[k] ? place[outputs_[k]] : 0;
+    return some;
+}
+
 void Tape::run_for(const Point& point, double* r, int outputs) const {
     const auto begin = outputs_.begin();
     run(point, r, outputs > 0 ? *std::max_element(begin, begin + outputs) + 1 : 0);

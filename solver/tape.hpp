@@ -50,6 +50,8 @@ public:
     Tape(const Blob& blob, const std::string& name, const Spaces& sizes);
 
     int size() const { return static_cast<int>(code_.size()); }
+    // The same program with no more than what some of its outputs need; the others have no value in it.
+    Tape only(const std::vector<char>& wanted) const;
     int outputs() const { return static_cast<int>(outputs_.size()); }
 
     // registers: size() numbers owned by the caller
