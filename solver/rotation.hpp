@@ -46,9 +46,9 @@ inline void turned(const double* e, Vec theta, double* to) {
 
 inline void rotation_matrix(const double* e, double* R) {
     const double a = e[0], b = e[1], c = e[2], d = e[3];
-    R[0] = a * a + b * b - c * c - d * d, R[1] = 2 * (b * c - a * d), R[2] = 2 * (b * d + a * c);
-    R[3] = 2 * (b * c + a * d), R[4] = a * a - b * b + c * c - d * d, R[5] = 2 * (c * d - a * b);
-    R[6] = 2 * (b * d - a * c), R[7] = 2 * (c * d + a * b), R[8] = a * a - b * b - c * c + d * d;
+    R[0] = 2 * (a * a + b * b) - 1, R[1] = 2 * (b * c - a * d), R[2] = 2 * (b * d + a * c);
+    R[3] = 2 * (b * c + a * d), R[4] = 2 * (a * a + c * c) - 1, R[5] = 2 * (c * d - a * b);
+    R[6] = 2 * (b * d - a * c), R[7] = 2 * (c * d + a * b), R[8] = 2 * (a * a + d * d) - 1;
 }
 
 // What takes a small rotation after theta to the change of theta that causes it: T(theta)^-1 (T7.3), by rows.

@@ -16,14 +16,12 @@ def test_open_joints_are_those_of_the_transcription(pin: str, alpha: float) -> N
     dt, count = 1e-3, 100
     options = {"formula": "rk2", "alpha": alpha / dt, "beta": 1 / dt}
     ours = welch07.averaged(violations(Case(welch07.links(pin)), dt, count, "baumgarte", **options))
-    assert ours == pytest.approx(mean_violation(pin, dt, alpha, count, normalised=True), rel=1e-6)
+    assert ours == pytest.approx(mean_violation(pin, dt, alpha, count, normalised=False), rel=1e-6)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("pin", "alpha", "expected"), [("x", 0.5, 3.38204e-8), ("x", 1.0, 1.65788e-10),
-                                                        ("y", 0.5, 5.48014e-8), ("y", 1.0, 2.71673e-10)])  # fmt: skip
-def test_another_program_leaves_euler_parameters_as_they_are_within_a_step(
-    pin: str, alpha: float, expected: float
-) -> None:
-    """Its means over the first second come out so, which explains why ours differ by a factor near one."""
-    assert mean_violation(pin, 2e-4, alpha, 5000, normalised=False) == pytest.approx(expected, rel=1e-5)
+@pytest.mark.parametrize("pin", ["x", "y"])
+def test_normalising_within_steps_too_would_leave_other_gaps(pin: str) -> None:
+    """So it matters for the table where that is done; both ways are of second order."""
+    within, after = (mean_violation(pin, 2e-4, 0.5, 5000, normalised=n) for n in (True, False))
+    assert not 0.9 < within / after < 1.1

@@ -1,4 +1,4 @@
-"""Every scheme against its declared order: on models with references, and on all smooth shipped models by Richardson."""
+"""Every scheme against its declared order: on models with references, and on all smooth models by Richardson."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from reference.states import kind, reference
 import mbdfmu as mbd
 from mbdfmu.schemes import Scheme
 
-CORRECTOR = 1e-13  # fixed steps have no error test; the tolerance says how far correctors go, which must not limit errors
+CORRECTOR = 1e-13  # fixed steps have no error test: how far correctors go, which must not limit errors
 SCHEMES = Scheme.names()
-# Which of the reference's times, and the first number of steps. Step counts go up by two from the first until rounding; fine enough that errors fall as the leading term says.
-REFERENCES = {"double_pendulum": (1, 100), "slider_crank_g10": (0, 20), "andrews_angles": (0, 50), "pendulum3d": (0, 20)}
+# Which of the reference's times, and the first number of steps; it doubles until rounding is near.
+REFERENCES = {"double_pendulum": (1, 100), "slider_crank_g10": (0, 20), "andrews_angles": (0, 50),
+              "pendulum3d": (0, 20)}  # fmt: skip
 
 
 def declared(scheme: str) -> int:

@@ -191,15 +191,13 @@ def _draw_crank(figure: Any) -> None:
 # ---------------------------------------------------------------- Table 3: three links in space
 
 # Mean |Phi| of the first second, computed elsewhere: pin, step: welch2; Heun with alpha dt = 1/2 and 1.
-# A program that normalises Euler parameters after steps only has (tests/reference/links.py shows both)
-# 3.38204e-8, 1.65788e-10 (pin about x) and 5.48014e-8, 2.71673e-10 (y) at 2e-4 s.
 EARLY = {
-    ("x", 2e-4): ("2.24661e-11", "4.09941e-8", "8.73421e-11"),
-    ("x", 1e-4): ("2.80622e-12", "1.02569e-8", "1.09205e-11"),
-    ("x", 5e-5): ("3.50694e-13", "2.56527e-9", "1.36524e-12"),
-    ("y", 2e-4): ("3.18400e-11", "4.59047e-8", "9.86518e-11"),
-    ("y", 1e-4): ("3.97886e-12", "1.14844e-8", "1.23330e-11"),
-    ("y", 5e-5): ("4.97323e-13", "2.87215e-9", "1.54174e-12"),
+    ("x", 2e-4): ("2.24661e-11", "3.38204e-8", "1.65788e-10"),
+    ("x", 1e-4): ("2.80622e-12", "8.45981e-9", "2.07352e-11"),
+    ("x", 5e-5): ("3.50694e-13", "2.11554e-9", "2.59262e-12"),
+    ("y", 2e-4): ("3.18400e-11", "5.48014e-8", "2.71673e-10"),
+    ("y", 1e-4): ("3.97886e-12", "1.37051e-8", "3.39750e-11"),
+    ("y", 5e-5): ("4.97323e-13", "3.42687e-9", "4.24785e-12"),
 }
 RUNS = {"second order": ("welch2", 1.0), "Baumgarte, alpha dt = 0.5": ("baumgarte", 0.5),
         "Baumgarte, alpha dt = 1": ("baumgarte", 1.0)}  # fmt: skip
@@ -364,8 +362,7 @@ PAPER = Paper(
              convention="the four printed digits as start, g = 10, 10 s; |Phi|_2 of the steps 1 to N - 1 over N;"
              " Runge-Kutta is Heun's (rk2), alpha = beta = 1/dt", rows=_table2, draw=_draw_crank),
         Item(name="welch07.table3", title="Table 3, first second: open joints of three links in space",
-             convention="as Table 2, beta = 1/dt, dt = 2e-4 s; Euler parameters normalised wherever accelerations are"
-             " asked for (a program that does so after steps only differs by a factor of 0.8 to 2.8 for Baumgarte)",
+             convention="as Table 2, beta = 1/dt, dt = 2e-4 s; Euler parameters normalised at the end of steps",
              rows=lambda: _early((2e-4,)), draw=_draw_links),
         Item(name="welch07.table3-fine", title="Table 3, first second, with smaller steps",
              convention="as before, dt = 1e-4 and 5e-5 s", rows=lambda: _early((1e-4, 5e-5)), long=True),

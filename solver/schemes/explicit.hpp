@@ -2,7 +2,7 @@
 // the constraints (docs/theory.md, chapter 12).
 //
 // The vector y of the formula holds q, v and X. Orientations are quaternions, e' = e o (0, omega)/2, normalised
-// wherever accelerations are asked for; what HHT knows as the rotation theta of a step stays zero. So the history of a
+// wherever steps end; what HHT knows as the rotation theta of a step stays zero. So the history of a
 // formula is one of global coordinates.
 #pragma once
 #include <algorithm>
@@ -113,7 +113,7 @@ public:
         formula_->show((t - begin) / h, h, end, st.memory.data() + history(), dense, y_.data());
         enter(i);
         const Motion m = motion(t, y_.data());
-        normalise(m.q);
+        normalise(s_, m.q);
         treatment_->show(i, index1_, m, h, st.memory.data() + weights());
         scatter(y_.data(), st);
     }
@@ -190,12 +190,11 @@ private:
     // ---- the equations, as the formula sees them
     bool slope(double t, double* y, double* f) override {
         const Motion m = motion(t, y);
-        normalise(m.q);
         return stands(treatment_->place(*instance_, index1_, m)) && accelerations(m, f);
     }
     bool arrive(double t, double* y, double* f) override {
         const Motion m = motion(t, y);
-        normalise(m.q);
+        normalise(s_, m.q);
         return stands(treatment_->arrive(*instance_, index1_, m)) && accelerations(m, f);
     }
     bool stands(Status status) {
@@ -234,13 +233,6 @@ private:
         }
         end = std::copy(index1_.a.begin(), index1_.a.end(), end);
         std::copy(index1_.xdot.begin(), index1_.xdot.end(), end);
-    }
-    void normalise(double* q) const {
-        for (int b = 0; b < s_.spatial_bodies(); ++b) {
-            double* e = q + s_.nv + 4 * b;
-            const double scale = 1 / std::sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3]);
-            for (int k = 0; k < 4; ++k) e[k] *= scale;
-        }
     }
 
     // ---- errors

@@ -19,6 +19,14 @@ struct Motion {
     Index1::Place place() const { return {t, q, v, x}; }
 };
 
+inline void normalise(const System& system, double* q) {
+    for (int b = 0; b < system.spatial_bodies(); ++b) {
+        double* e = q + system.nv + 4 * b;
+        const double scale = 1 / std::sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3]);
+        for (int k = 0; k < 4; ++k) e[k] *= scale;
+    }
+}
+
 class Treatment {
 public:
     virtual ~Treatment() = default;
@@ -83,6 +91,7 @@ protected:
 
     Status correct(Instance& i, Index1& solver, const Motion& m) {
         fresh_ = false;
+        normalise(i.system, m.q);
         const Status closed = close(i, solver, m);
         return closed == Status::done ? match(i, solver, m) : closed;
     }

@@ -1,7 +1,7 @@
 """Heun's method with Baumgarte's terms on three links in space, [Welch07] eqs. 46 to 51; must not import the package.
 
 Read it beside the paper: Euler parameters e, angular velocities in body axes, a ball joint to the ground, another, and
-a pin. Two ways to treat e inside a step: `normalised` as in our schemes, or left as the formula moves it until the step
+a pin. Two ways to treat e inside a step: `normalised`, or as in our schemes left as the formula moves it until the step
 ends, with the rotation matrix 2 (e0^2 - 1/2) I + 2 (e e^T + e0 e~) of the textbooks.
 """
 
