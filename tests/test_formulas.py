@@ -12,9 +12,11 @@ import coupled_models
 import numpy as np
 import pytest
 from reference.states import kind, reference
+from scipy.integrate import solve_ivp
 from scipy.integrate._ivp import dop853_coefficients
 
 import mbdfmu as mbd
+from mbdfmu.description import Description
 from mbdfmu.schemes.formulas import FORMULAS
 
 ROOT = Path(__file__).parents[1]
@@ -237,3 +239,54 @@ def test_states_are_integrated_and_shown(build: Any, scheme: str, options: dict[
         simulation.advance(t)
         np.testing.assert_allclose(simulation.save().x, fine.save().x, atol=1e-4)  # what HHT leaves at 1e-7
         np.testing.assert_allclose(simulation.save().q, fine.save().q, atol=1e-4)
+
+
+@pytest.mark.parametrize(("scheme", "options"), CONTINUOUS)
+def test_a_model_of_states_alone_is_integrated(scheme: str, options: dict[str, str]) -> None:
+    content = {
+        "format_version": 1,
+        "name": "oscillator",
+        "states": {"x": {"rate": "y", "start": 1}, "y": {"rate": "-x", "start": 0}},
+    }
+    simulation = coupled_models.model(Description(**content)).start(scheme=scheme, options=options, tolerance=1e-9)
+    for t in (0.5, 1.0, 2.0):
+        simulation.advance(t)
+        assert simulation["x"] == pytest.approx(np.cos(t), abs=1e-7)
+        assert simulation["y"] == pytest.approx(-np.sin(t), abs=1e-7)
+
+
+# ---------------------------------------------------------------- against another implementation
+
+
+def accelerated(compiled: Any, t: float, y: np.ndarray) -> np.ndarray:
+    """(q, v)' by a dense solve of the index-1 system."""
+    nv, nc = compiled.nv, compiled.nc
+    q, v, zero, none = y[:nv], y[nv:], np.zeros(nv), np.zeros(nc)
+    right = -compiled.residual(t, q, v, zero, none)
+    right[nv:] = compiled.rates(t, q, v)[1]
+    matrix = compiled.jacobian(t, q, v, zero, none).toarray()
+    return np.concatenate([v, np.linalg.solve(matrix, right)[:nv]])
+
+
+@pytest.mark.parametrize(("scheme", "method", "order"), [("dopri5", "RK45", 5), ("dop853", "DOP853", 8)])
+def test_evaluations_to_an_error_are_those_of_scipy(scheme: str, method: str, order: int) -> None:
+    model = mbd.models.load("double_pendulum")
+    compiled, fine = model.compile(), model.start(scheme="dop853", tolerance=1e-14)
+    fine.advance(1.0)
+    q, v, _, _ = compiled.start()
+    ratios = []
+    for tolerance in (1e-6, 1e-8, 1e-10):
+        simulation = model.start(scheme=scheme, tolerance=tolerance)
+        simulation.advance(1.0)
+        other = solve_ivp(
+            lambda t, y: accelerated(compiled, t, y),
+            (0, 1),
+            np.concatenate([q, v]),
+            method=method,
+            rtol=tolerance,
+            atol=tolerance,
+        )
+        ours = np.abs(np.asarray(simulation.save().q) - fine.save().q).max()
+        theirs = np.abs(other.y[: compiled.nv, -1] - fine.save().q).max()
+        ratios.append(simulation.statistics["residuals"] / other.nfev * (ours / theirs) ** (1 / order))
+    assert np.mean(ratios) < 1.35
