@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def test_errors_fall_at_the_declared_order(name: str, scheme: str) -> None:
     while errors[-1] > floor and len(errors) < 8:
         count *= 2
         errors.append(error_after(name, scheme, count))
-    pairs = [(a, b) for a, b in zip(errors, errors[1:], strict=False) if a < 1e-2 and b > floor]
+    pairs = [(a, b) for a, b in pairwise(errors) if a < 1e-2 and b > floor]
     found = math.log2(pairs[-1][0] / pairs[-1][1])
     assert found == pytest.approx(order, abs=0.13 * order), errors
 
