@@ -85,6 +85,10 @@ void Driver::set_input(int index, double value, double slope) {
     // A jump well above the tolerance is a discontinuity; a change of slope never is.
     const double jump = std::fabs(value - s.u[index]), size = std::max(std::fabs(value), std::fabs(s.u[index]));
     if (jump > 10 * std::sqrt(options_.tolerance) * std::max(size, options_.tolerance)) s.restart_pending = true;
+    if (s.last_step > 0 && (value != s.u[index] || slope != s.udot[index])) {
+        s.inputs_vary = true;
+        if (s.ahead > s.t) s.restart_pending = true;  // the step that went on knew nothing of it
+    }
     s.u[index] = value;
     s.udot[index] = slope;
 }
@@ -135,10 +139,12 @@ bool Driver::advance(double t, Poll poll, void* context, long limit) {
     return !stopped;
 }
 
-// Whether a step may go beyond the time asked for, which is then shown within it: not where inputs may change there,
+// Whether a step may go beyond the time asked for, which is then shown within it: not where inputs are known to change,
 // where something may occur, or where the user gives the steps.
 bool Driver::may_pass() const {
-    return options_.step == 0 && scheme_->continuous() && instance_.system.nu == 0 && !instance_.system.switches.any();
+    const State& s = instance_.state;
+    const bool steady = std::all_of(s.udot.begin(), s.udot.end(), [](double slope) { return slope == 0; });
+    return options_.step == 0 && scheme_->continuous() && steady && !s.inputs_vary && !instance_.system.switches.any();
 }
 
 // How far steps towards t may reach: right before the next break, at `at`, or t itself.

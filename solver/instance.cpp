@@ -169,7 +169,7 @@ void Instance::place_at_start() {
     state.lambda.assign(system.nc, 0.0);
     state.xdot.assign(system.nx, 0.0);
     state.t = state.t_input = state.h = state.ahead = state.last_step = state.drift = 0;
-    state.restart_pending = false;
+    state.restart_pending = state.inputs_vary = false;
     state.memory.clear();
     state.inactive.clear();
     for (int row : system.switches.inactive) state.inactive.push_back(system.nv + row);

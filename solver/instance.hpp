@@ -45,6 +45,7 @@ struct State {
     std::vector<double> sizes;             // and how large it has been
     long events = 0;                       // that have occurred
     double misfit = 0, misfit_limit = 0;   // how far these may be open, scaled: for now, and at most
+    bool inputs_vary = false;              // they have been changed during the motion
     bool restart_pending = false;          // a discontinuity at t waits for its restart
     std::vector<double> memory;            // of the scheme
     Factor factor;                         // the factorisation it recycles

@@ -190,3 +190,27 @@ def test_the_ball_bounces_as_with_the_default_scheme(scheme: str) -> None:
         simulation.advance(1.2)
     assert [name for _, name in other.events] == [name for _, name in default.events]
     assert [t for t, _ in other.events] == pytest.approx([t for t, _ in default.events], abs=1e-6)  # located to this
+
+
+@pytest.mark.parametrize("scheme", ["dopri5", "dop853"])
+def test_inputs_that_stay_do_not_cut_steps_and_a_change_counts_at_once(scheme: str) -> None:
+    model = mbd.models.load("slider_crank")
+    outputs, exact = (model.start(scheme=scheme, tolerance=1e-8) for _ in range(2))
+    for k in range(1, 101):
+        outputs.advance(0.005 * k)
+    free = model.start(scheme=scheme, tolerance=1e-8)
+    free.advance(0.5)
+    assert outputs.statistics["steps"] <= free.statistics["steps"] + 1
+    exact.restore(free.save())
+    for simulation in (outputs, exact):
+        simulation["torque"] = 2.0
+        simulation.advance(0.7)
+        simulation["torque"] = -1.0
+        simulation.advance(1.0)
+    assert outputs["crank.phi"] == pytest.approx(exact["crank.phi"], abs=1e-6)
+    assert outputs["crank.omega"] == pytest.approx(exact["crank.omega"], abs=1e-5)
+    reference_run = model.start(tolerance=1e-10)
+    for until, torque in ((0.5, 2.0), (0.7, -1.0), (1.0, 0.0)):
+        reference_run.advance(until)
+        reference_run["torque"] = torque
+    assert outputs["crank.phi"] == pytest.approx(reference_run["crank.phi"], abs=1e-5)  # of the reference itself
