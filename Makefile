@@ -18,10 +18,10 @@ export MPLBACKEND := Agg
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tools build demo test lint format types docs examples bench nightly sanitize wheel clean
+.PHONY: help tools build demo test lint format types docs examples bench bench-workprecision nightly sanitize wheel clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 define CHECK_PYTHON
 import os, sys, sysconfig
@@ -89,6 +89,10 @@ examples: $(STAMP) ## run every example in a folder of its own
 bench: $(STAMP) ## speed side by side with peers
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[bench]'
 	$(BIN)/python benchmarks/run.py
+
+bench-workprecision: $(STAMP) ## error over CPU time of all schemes and peers
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[bench]'
+	$(BIN)/python benchmarks/workprecision.py
 
 nightly: lint types docs ## all tests with full counts, sanitizers, the wheel
 	MBDFMU_COUNTS=full $(BIN)/python -m pytest -n 2

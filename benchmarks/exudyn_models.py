@@ -42,6 +42,7 @@ from exudyn.utilities import (  # noqa: E402
     RotationMatrix2EulerParameters,
 )
 
+exu.config.printToConsole = False  # a run that fails says so by its result
 NAME = f"Exudyn {exu.__version__}"
 GROUND = "ground"
 BOTH_POINTS = ", forces at both points"  # of references.py
@@ -236,6 +237,8 @@ class _Builder:
         if isinstance(element := self.model.description.forces[force.name], SphereSphere):
             return self.add_contact(element)
         ends, (spring, *added) = [frame.body for frame in force.ends], force.load.shares
+        if spring.kernel is None:
+            raise NotImplementedError(f"force '{force.name}': no Exudyn element for expressions")
         actuators = self.numbers(effort.effort for share in added for effort in share.efforts)
         match spring.kernel.table, self.numbers(spring.kernel.constants):
             case "transl", (xi, yi, xj, yj, stiffness, damping, free) if not any(actuators):

@@ -3,7 +3,8 @@
 `python benchmarks/references.py [MODEL ...]` writes data/references.json, all of it or the models named: few
 coordinates instead of constrained bodies, and DOP853 of SciPy with tight tolerances instead of HHT. Rings are stiff and
 take Radau; their second law is that of a peer. Andrews' mechanism is taken from the tests' data. Planar models are told
-by the angles of their bodies, spatial ones by the places of their centres.
+by the angles of their bodies, spatial ones by the places of their centres. What strikes a wall is integrated with steps
+that are far shorter than a contact.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from cases import CASES, REFERENCES
+import struck_wall as wall
+from cases import CASES, REFERENCES, SIX
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.linalg import solveh_banded
@@ -27,7 +29,8 @@ Acceleration = Callable[[Vector, Vector], Vector]
 GRAVITY = 9.81
 ORIGIN = (
     "benchmarks/references.py: few coordinates, SciPy DOP853 at relative tolerance 1e-12 (1e-10 for 1000 links); "
-    "rings: all coordinates, SciPy Radau at 1e-8; andrews: tests/reference/data/andrews.json"
+    "rings: all coordinates, SciPy Radau at 1e-8; andrews: tests/reference/data/andrews.json; double pendulums: "
+    "relative tolerance 1e-13, steps of at most 50 us"
 )
 BOTH_POINTS = ", forces at both points"  # the law of a peer's bushings
 # Of the slider-crank: lengths, masses, inertia of the slider, start angle of the crank (models/slider_crank.json).
@@ -35,7 +38,12 @@ CRANK, ROD, M_CRANK, M_ROD, M_SLIDER, START = 0.2, 0.5, 1.0, 1.5, 2.0, np.pi / 6
 
 
 def final_state(
-    acceleration: Acceleration, start: Vector, rate: Vector, t_end: float, tolerance: float = 1e-12
+    acceleration: Acceleration,
+    start: Vector,
+    rate: Vector,
+    t_end: float,
+    tolerance: float = 1e-12,
+    longest: float = np.inf,
 ) -> Vector:
     """Coordinates at `t_end` of q'' = acceleration(q, q')."""
     n = len(start)
@@ -44,7 +52,8 @@ def final_state(
     def slope(_: float, y: Vector) -> Vector:
         return np.concatenate([y[n:], acceleration(y[:n], y[n:])])
 
-    end = solve_ivp(slope, (0, t_end), both, method="DOP853", rtol=tolerance, atol=tolerance / 10, t_eval=[t_end])
+    fine = {"rtol": tolerance, "atol": tolerance / 10, "max_step": longest}
+    end = solve_ivp(slope, (0, t_end), both, method="DOP853", t_eval=[t_end], **fine)
     if not end.success:
         raise RuntimeError(end.message)
     return np.asarray(end.y[:n, -1])
@@ -139,6 +148,51 @@ def slider_crank(t_end: float) -> list[float]:
 
     crank = final_state(acceleration, np.array([START]), np.zeros(1), t_end)[0]
     return [crank, rod(crank)[0], 0.0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoublePendulum:
+    """Two uniform rods, in their angles; `torques` are those of other forces than gravity."""
+
+    masses: tuple[float, float]
+    lengths: tuple[float, float]
+    torques: Acceleration
+
+    def acceleration(self, angle: Vector, omega: Vector) -> Vector:
+        (m, n), (a, b) = self.masses, self.lengths
+        apart, coupling = angle[0] - angle[1], n * a * b / 2
+        both = coupling * np.cos(apart)
+        mass = np.array([[m * a * a / 3 + n * a * a, both], [both, n * b * b / 3]])
+        inertial = coupling * np.sin(apart) * np.array([omega[1] ** 2, -(omega[0] ** 2)])
+        weight = GRAVITY * np.array([m * a / 2 + n * a, n * b / 2]) * np.cos(angle)
+        return np.asarray(np.linalg.solve(mass, self.torques(angle, omega) - inertial - weight))
+
+    def angles(self, start: Vector, rate: Vector, t_end: float) -> list[float]:
+        return list(final_state(self.acceleration, start, rate, t_end, 1e-13, 5e-5))
+
+
+def struck_wall(t_end: float) -> list[float]:
+    def torques(angle: Vector, omega: Vector) -> Vector:
+        lever = -wall.LENGTH * np.sin(angle)  # of a force along x on the tip
+        depth, closing = wall.PLACE - wall.LENGTH * np.cos(angle).sum(), -(lever @ omega)
+        force = wall.STIFFNESS * max(depth, 0.0) ** wall.EXPONENT * max(1 + wall.DISSIPATION * closing, 0.0)
+        return np.asarray(force * lever)
+
+    both = (wall.MASS, wall.MASS), (wall.LENGTH, wall.LENGTH)
+    pendulum = DoublePendulum(masses=both[0], lengths=both[1], torques=torques)
+    return pendulum.angles(np.zeros(2), np.zeros(2), t_end)
+
+
+def stiff_double_pendulum(t_end: float) -> list[float]:
+    """Springs and dampers at both hinges (models/stiff_double_pendulum.json)."""
+
+    def torques(angle: Vector, omega: Vector) -> Vector:
+        ground = -400 * (angle[0] - 1.5 * np.pi) - 15 * omega[0]
+        between = 3e5 * (angle[1] - angle[0]) + 2800 * (omega[1] - omega[0])
+        return np.array([ground + between, -between])
+
+    pendulum = DoublePendulum(masses=(3.0, 0.3), lengths=(2.0, 3.0), torques=torques)
+    return pendulum.angles(np.full(2, 2 * np.pi), np.array([0.0, 10.0]), t_end)
 
 
 def four_bar(count: int, t_end: float) -> list[float]:
@@ -242,7 +296,12 @@ def state(model: str, t_end: float) -> list[float]:
     """Angles of the bodies of a shipped planar model, places of a spatial one's."""
     family, _, text = model.removesuffix(BOTH_POINTS).partition(":N=")
     size, *more = text.split(",")
-    alone = {"slider_crank": slider_crank, "andrews": andrews}
+    alone = {
+        "slider_crank": slider_crank,
+        "andrews": andrews,
+        "struck_wall": struck_wall,
+        "stiff_double_pendulum": stiff_double_pendulum,
+    }
     families = {"chain": chain, "chain3d": chain3d, "four_bar": four_bar}
     if family == "ring":
         cords = int(more[0].removeprefix("cords=")) if more else 1
@@ -255,7 +314,7 @@ def state(model: str, t_end: float) -> list[float]:
 def main() -> None:
     named = sys.argv[1:]
     states = json.loads(REFERENCES.read_text(encoding="utf-8"))["states"] if named else {}
-    for case in CASES:
+    for case in dict.fromkeys((*CASES, *SIX)):
         for law in ("", BOTH_POINTS) if case.family == "ring" else ("",):
             if not named or case.model in named:
                 numbers = [float(f"{number:.13g}") for number in state(case.model + law, case.t_end)]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import os
-import platform
 from pathlib import Path
 from types import ModuleType
 
@@ -15,15 +13,14 @@ import belt
 import elimination
 import forces
 import lowering
-import numpy as np
 import reach
 import speed
 import startup
+import workprecision
+from machine import machine
 from timing import Record, table
 
-import mbdfmu
-
-_MODULES = (speed, reach, elimination, forces, belt, accuracy, startup, lowering)
+_MODULES = (speed, reach, elimination, forces, belt, accuracy, startup, lowering, workprecision)
 BENCHMARKS: dict[str, ModuleType] = {m.__name__: m for m in _MODULES}
 PEERS = tuple(peer for m in BENCHMARKS.values() if (peer := getattr(m, "PEER", None)))
 
@@ -54,25 +51,6 @@ def peer_module(benchmark: ModuleType, asked: str | None, smallest: bool) -> Mod
     peer: str = benchmark.PEER
     wanted = _installed(peer) and not smallest if asked is None else asked == peer
     return importlib.import_module(f"{peer}_models") if wanted else None
-
-
-def machine() -> Record:
-    """What the figures belong to."""
-    return {
-        "mbdfmu": mbdfmu.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "system": platform.platform(),
-        "processor": processor(),
-        "processors": os.cpu_count(),
-    }
-
-
-def processor() -> str:
-    """The processor's name, as Linux tells it."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf-8").splitlines() if info.is_file() else []
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
 def main() -> None:

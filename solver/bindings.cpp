@@ -427,6 +427,13 @@ NB_MODULE(_solver, m) {
                  const Yardstick y = compare_factorisations(s.instance, repeats);
                  return nb::make_tuple(y.factorise, y.solve, y.sparse_factorise, y.sparse_solve);
              })
+        // seconds at the state for one residual, one with its derivative, the rates of constraints, and how they change
+        // (benchmarks)
+        .def("evaluation_times",
+             [](Simulation& s, int repeats) {
+                 const Evaluations e = time_evaluations(s.instance, repeats);
+                 return nb::make_tuple(e.residual, e.derivative, e.rates, e.rate_derivatives);
+             })
         // the elimination program against an independent solver: solves with the matrix at the state
         .def("solve", [](Simulation& s, Input rhs, double ca, double cv, double cq, double cx) {
             Instance& i = s.instance;

@@ -1,4 +1,5 @@
-// Eigen SparseLU on the same matrix as the elimination program: the yardstick of benchmarks/, nothing else uses it.
+// Times of the solver's parts, and Eigen SparseLU on the same matrix as the elimination program: the yardstick of
+// benchmarks/, nothing else uses it.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -38,6 +39,24 @@ inline Yardstick compare_factorisations(Instance& i, int repeats) {
     Eigen::VectorXd b = Eigen::VectorXd::Ones(s.n());
     y.sparse_solve = best_time(repeats, [&] { b = lu.solve(Eigen::VectorXd::Ones(s.n())); });
     return y;
+}
+
+struct Evaluations {  // s, best of the repeats
+    double residual, derivative, rates, rate_derivatives;
+};
+
+// What another solver of the same equations pays for its callbacks if they are native.
+inline Evaluations time_evaluations(Instance& i, int repeats) {
+    const System& s = i.system;
+    const Point p = i.state_point();
+    std::vector<double> r(s.n()), velocity(s.nc), gamma(s.nc);
+    Evaluations e{};
+    e.residual = best_time(repeats, [&] { s.residual(p, i.work, r.data()); });
+    e.derivative =
+        best_time(repeats, [&] { s.residual_and_derivative(p, {1, 1e-3, 1e-6, 1e-3, 1}, i.work, r.data()); });
+    e.rates = best_time(repeats, [&] { s.rates(p, i.work, velocity.data(), gamma.data()); });
+    e.rate_derivatives = best_time(repeats, [&] { s.rate_derivatives(p, i.work); });
+    return e;
 }
 
 }  // namespace mbd

@@ -33,7 +33,7 @@ def test_the_smallest_benchmarks_run_and_write_their_tables(tmp_path: Path) -> N
     done = run("--smallest", "-o", str(tmp_path / "tables.json"))
     assert done.returncode == 0, done.stderr
     written: dict[str, Any] = json.loads((tmp_path / "tables.json").read_text(encoding="utf-8"))
-    names = ["speed", "reach", "elimination", "forces", "belt", "accuracy", "startup", "lowering"]
+    names = ["speed", "reach", "elimination", "forces", "belt", "accuracy", "startup", "lowering", "workprecision"]
     assert list(written["results"]) == names
     for name, tables in written["results"].items():
         for title, records in tables.items():
@@ -77,9 +77,15 @@ def test_elimination_of_loops_in_a_row_is_linear_in_their_number() -> None:
 
 
 def test_every_measured_model_has_a_converged_state_at_its_end() -> None:
-    code = "from cases import *; print([c.model for c in CASES if references()[c.model]['time'] != c.t_end])"
+    code = "from cases import *; print([c.model for c in (*CASES, *SIX) if references()[c.model]['time'] != c.t_end])"
     done = subprocess.run([sys.executable, "-c", code], cwd=BENCHMARKS, capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_the_page_of_schemes_shows_the_stored_measurement() -> None:
+    command = [sys.executable, "workprecision.py", "--check"]
+    done = subprocess.run(command, cwd=BENCHMARKS, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 # Modules on top of the interpreter's own; it was 11 and 86 when this was written.
