@@ -211,6 +211,7 @@ def test_every_error_becomes_a_message_and_an_exit_code(
         ("simulate pendulum --record bar.fi", "did you mean 'bar.phi'?"),
         ("simulate pendulum --scheme hhtt", "did you mean 'hht'?"),
         ("simulate pendulum --option alfa=0", "did you mean 'alpha'?"),
+        ("simulate pendulum --scheme gcp --option formla=rk4", "did you mean 'formula'?"),
         ("simulate pendulum --option alpha=1", "must lie in [-0.333333, 0]"),
         ("simulate pendulum --option form=wrong", "must be one of corrected, printed"),
         ("simulate pendulum --interpolate holt", "did you mean 'hold'?"),

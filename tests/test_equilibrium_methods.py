@@ -16,8 +16,8 @@ import mbdfmu as mbd
 from mbdfmu.analyses.minimising import _Descent
 from mbdfmu.analyses.standing import Standing
 from mbdfmu.cli import main
-from mbdfmu.forces import General, Rotational, Translational
-from mbdfmu.joints import PointOnLine, Prismatic, Revolute
+from mbdfmu.forces import Bushing, General, Rotational, Translational
+from mbdfmu.joints import Fixed, PointOnLine, Prismatic, Revolute
 
 METHODS = ("settle", "equations", "energy")
 NAMES = [f"{body}.{k}" for body in ("crank", "rod") for k in ("x", "y", "phi")]
@@ -131,6 +131,21 @@ def test_a_singular_start_is_left_along_the_forces() -> None:
     """The horizontal pendulum: no correction meets its equations, since nothing changes the moment of its weight."""
     found = mbd.models.load("pendulum").equilibrium(method="equations", parameters={"phi0": 0.0})
     assert math.sin(found["bar.phi"]) == pytest.approx(-1, abs=1e-12)
+
+
+def test_a_singular_start_with_weights_in_hinges_is_left() -> None:
+    """A mass on a drum, level with its shaft, in a tub on springs: the mass turns down once reactions carry weights."""
+    model = mbd.Model("washer", gravity=(0, -G))
+    model.add("tub", mbd.Body(mass=40, inertia=3))
+    model.add("drum", mbd.Body(mass=20, inertia=1))
+    model.add("load", mbd.Body(mass=2, inertia=0.01, position=(0.25, 0)))
+    model.add("shaft", Revolute(i={"body": "tub"}, j={"body": "drum"}))
+    model.add("stuck", Fixed(i={"body": "drum", "at": (0.25, 0)}, j={"body": "load"}))
+    springs = {"stiffness": (1e4, 2e4), "torsional_stiffness": 500}
+    model.add("mount", Bushing(i={"body": "ground"}, j={"body": "tub"}, **springs))
+    found = model.equilibrium(method="equations")
+    assert math.sin(found["drum.phi"]) == pytest.approx(-1, abs=1e-12) and found.stable
+    assert found["tub.y"] == pytest.approx(-62 * G / 2e4, rel=1e-12)
 
 
 def test_an_upright_pendulum_is_told_to_be_unstable_or_left() -> None:

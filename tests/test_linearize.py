@@ -456,6 +456,20 @@ def test_a_bode_plot_is_drawn(tmp_path: Path) -> None:
     assert len(figure.axes) == 2 and (tmp_path / "bode.png").stat().st_size > 1000
 
 
+def test_what_a_linear_model_cannot_answer_is_refused(tmp_path: Path) -> None:
+    linear = oscillator().linearize()
+    calls: dict[str, Callable[[], Any]] = {
+        "frequencies must be finite and not negative, found nan": lambda: linear.response([math.nan], "x", "push"),
+        "times must be finite and not negative, found -1": lambda: linear.step_response([-1.0], "x", "push"),
+        "allowed: .png, .pdf, .svg": lambda: linear.plot_bode("x", "push", path=tmp_path / "bode.xyz"),
+        "there is no such file": lambda: mbd.LinearModel.read(tmp_path / "none.json"),
+        "read from .json only": lambda: mbd.LinearModel.read(tmp_path / "lin.mat"),
+    }
+    for message, call in calls.items():
+        with pytest.raises(mbd.ModelError, match=message):
+            call()
+
+
 def test_a_slope_that_is_not_finite_names_the_equation() -> None:
     model = oscillator()
     model.add("root", Translational(i=GROUND, j={"body": "load", "at": (2, 0)}, force="sqrt(abs(load.x))"))
@@ -487,6 +501,8 @@ def test_the_command_line_shows_modes_and_writes(tmp_path: Path) -> None:
     [
         (("quarter_car", "--at", "strat"), 2, "did you mean 'start'"),
         (("quarter_car", "--input", "rod"), 2, "did you mean 'road'"),
+        (("quarter_car", "--state", "abc"), 2, "known: body.x, body.y"),
+        (("quarter_car", "--output", "abc"), 2, "mbdfmu info MODEL --signals"),
         (("quarter_car", "--at", "0.1"), 0, "t = 0.1 s"),
         (("quarter_car", "--at", "start"), 0, "start"),
         (("bouncing_ball",), 1, "there is no rest"),

@@ -116,24 +116,31 @@ class _Search:
             if fair or whole <= ROUNDING:
                 return trial, found
             part /= 2
-        return self._leapt(place, values)
+        return self._leapt(place, values, correction)
 
     def _whole(self, values: Vector) -> bool:
         """Whether the correction meets all equations: it cannot where nothing follows."""
-        scaled = self.of_rows * values
-        left = np.abs(self._linear.matrix @ self._linear.solve(scaled) - scaled)
-        return bool(left.max(initial=0.0) <= OPEN)
+        return bool(np.abs(self.of_rows * self._left(values)).max(initial=0.0) <= OPEN)
 
-    def _leapt(self, place: Place, values: Vector) -> tuple[Place, Vector]:
-        """A place off the singular one, on the way that the forces push (T19.3)."""
+    def _left(self, values: Vector) -> Vector:
+        """What no correction meets."""
+        return np.asarray(values - self._linear.matrix @ self._linear.solve(self.of_rows * values) / self.of_rows)
+
+    def _leapt(self, place: Place, values: Vector, correction: Vector) -> tuple[Place, Vector]:
+        """A place off the singular one, on the way that the forces push (T19.3).
+
+        Reactions are corrected all the same: without them, bodies that hang in hinges would stay without stiffness.
+        """
         nv = self.standing.nv
         way = self._linear.weakest(self.of_rows * values)[:nv]
         push = -(self.of_rows * values)[:nv]
         largest = np.abs(way).max(initial=0.0)
         if self.leaps >= MOST_LEAPS or largest <= ROUNDING:
-            raise StepFailed(f"{self._found(values)}: no part of a correction makes it smaller; {CURE}")
+            open_ = values if self._whole(values) else self._left(values)
+            raise StepFailed(f"{self._found(open_)}: no part of a correction makes it smaller; {CURE}")
         self.leaps += 1
         change = np.zeros(len(self.of_unknowns))
+        change[nv : self._solved] = -correction[nv : self._solved]
         change[:nv] = self.standing.units * way * (LEAP if way @ push >= 0 else -LEAP) / largest
         trial = self._moved(place, change)
         return trial, self._values(trial)

@@ -23,6 +23,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 SUFFIXES = (".json", ".mat")
+PICTURES = (".png", ".pdf", ".svg")
 REAL = 1e-9  # of the modulus: an imaginary part that is rounding
 POINTS = 400  # of a frequency response
 DECADES = 1.0  # beyond the slowest and the fastest mode
@@ -127,7 +128,7 @@ class LinearModel:
     def response(self, frequencies: Iterable[float], output: str, input: str) -> NDArray[np.complex128]:
         """The transfer function at frequencies (Hz); the slope of an input counts as s times the input (T19.13)."""
         row, columns = self._place("output", output), self._columns(input)
-        s = 2j * np.pi * np.asarray(list(frequencies), dtype=float)
+        s = 2j * np.pi * _finite("frequencies", frequencies)
         eye = np.eye(len(self.A))
         found = np.empty(len(s), dtype=complex)
         for k, at in enumerate(s):
@@ -156,7 +157,7 @@ class LinearModel:
         n = len(self.A)
         whole = np.zeros((n + 1, n + 1))
         whole[:n, :n], whole[:n, n] = proper.A, proper.B[:, 0]
-        steps = (expm(whole * t)[:n, n] for t in times)
+        steps = (expm(whole * t)[:n, n] for t in _finite("times", times))
         return np.array([proper.C[0] @ x + proper.D[0, 0] for x in steps])
 
     def _only(self, output: str, input: str) -> LinearModel:
@@ -194,7 +195,9 @@ class LinearModel:
     def plot_bode(
         self, output: str, input: str, *, frequencies: Sequence[float] | None = None, path: Any = None
     ) -> Figure:
-        """Draw magnitude and phase of a transfer function."""
+        """Draw magnitude and phase of a transfer function, into a file (.png, .pdf, .svg) if `path` is given."""
+        if path is not None:
+            _known_suffix(path, PICTURES)
         f = np.asarray(self._frequencies() if frequencies is None else frequencies)
         values = self.response(f, output, input)
         figure, (above, below) = _two_axes()
@@ -209,7 +212,7 @@ class LinearModel:
             axes.grid(True, which="both", alpha=0.3)
         if path is not None:
             with atomic(path) as temporary:
-                figure.savefig(temporary, format=Path(path).suffix[1:] or "png")
+                figure.savefig(temporary, format=Path(path).suffix[1:].lower())
         return figure
 
     def _frequencies(self) -> Vector:
@@ -235,9 +238,7 @@ class LinearModel:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write it as JSON, or as a MAT file of A, B, C, D and the names, by the suffix."""
-        suffix = Path(path).suffix.lower()
-        if suffix not in SUFFIXES:
-            raise ModelError(f"{os.fspath(path)}: the suffix names no format; allowed: {', '.join(SUFFIXES)}")
+        suffix = _known_suffix(path, SUFFIXES)
         content = {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
         with atomic(path) as file:
             if suffix == ".json":
@@ -256,6 +257,10 @@ class LinearModel:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> LinearModel:
         """What `write` has written as JSON."""
+        if Path(path).suffix.lower() == ".mat":
+            raise ModelError(f"{os.fspath(path)}: is read from .json only; scipy.io.loadmat reads this one")
+        if not Path(path).is_file():
+            raise ModelError(f"{os.fspath(path)}: there is no such file")
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
             shape = (len(content["states"]), len(content["inputs"]), len(content["outputs"]))
@@ -271,6 +276,22 @@ class LinearModel:
 def _above(value: complex) -> bool:
     """Of a conjugate pair one, and all that is real."""
     return value.imag >= 0 or abs(value.imag) <= REAL * abs(value)
+
+
+def _finite(what: str, values: Iterable[float]) -> Vector:
+    """Numbers that are not below zero, as frequencies and times after a step are."""
+    found = np.asarray(list(values), dtype=float)
+    wrong = found[~(np.isfinite(found) & (found >= 0))]
+    if len(wrong):
+        raise ModelError(f"{what} must be finite and not negative, found {wrong[0]:g}")
+    return found
+
+
+def _known_suffix(path: str | os.PathLike[str], allowed: Sequence[str]) -> str:
+    suffix = Path(path).suffix.lower()
+    if suffix not in allowed:
+        raise ModelError(f"{os.fspath(path)}: the suffix names no format; allowed: {', '.join(allowed)}")
+    return suffix
 
 
 def _plain(value: Any) -> Any:

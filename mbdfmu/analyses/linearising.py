@@ -27,6 +27,7 @@ from mbdfmu.lowering import Lowered
 from mbdfmu.signals import SymbolicModel
 from mbdfmu.units import differentiated
 
+FEW = 8  # names in a message
 ROTATIONS_FIRST = 4.0  # how much rather a length depends than an angle: mechanisms are told by their angles
 NUDGE = 1e-7  # rad, or of the model's length (per second): to both sides of a point
 JUMP = 1e-3  # of the largest entry of a row, by which its slopes differ there: a kink
@@ -77,8 +78,15 @@ def _named(
         fitting = [pattern] if pattern in known else fnmatch.filter(known, pattern)
         names |= dict.fromkeys(fitting)
         if not fitting:
-            problems.append(f"{what}: nothing is called {pattern!r}{did_you_mean(pattern, known)}")
+            problems.append(f"{what}: nothing is called {pattern!r}{did_you_mean(pattern, known)}{_known(known)}")
     return tuple(names)
+
+
+def _known(names: Sequence[str]) -> str:
+    """The names to choose from if they are few, else where they are."""
+    if len(names) > FEW:
+        return "; all names: mbdfmu info MODEL --signals '*'"
+    return f"; known: {', '.join(names) or 'none'}"
 
 
 def linearise(native: Any, lowered: Lowered, functions: Sequence[Called], wanted: Wanted) -> LinearModel:

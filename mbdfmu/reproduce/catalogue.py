@@ -10,6 +10,7 @@ from mbdfmu.reproduce import haug89, haug97, negrut05, welch07, wu00
 from mbdfmu.reproduce.items import Item
 
 PAPERS = (haug89.PAPER, haug97.PAPER, wu00.PAPER, negrut05.PAPER, welch07.PAPER)
+LISTS = "all names: mbdfmu reproduce --list"
 
 
 def items() -> dict[str, Item]:
@@ -26,7 +27,7 @@ def chosen(names: Sequence[str]) -> list[Item]:
         fitting = {key: item for key, item in known.items() if _fits(key, name.lower())}
         if not fitting:
             papers = [paper.key.lower() for paper in PAPERS]
-            problems.append(f"nothing to reproduce is called {name!r}{did_you_mean(name, [*known, *papers])}")
+            problems.append(f"nothing to reproduce is called {name!r}{did_you_mean(name, [*known, *papers])}; {LISTS}")
         found |= fitting
     if problems:
         raise ModelError(problems)

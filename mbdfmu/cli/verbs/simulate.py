@@ -189,21 +189,34 @@ def _assigned(request: Request, words: Container[str] = ()) -> tuple[dict[str, d
         ),
         "start": collected("--start", values_at_start, lambda _, text: constant(text)),
     }
-    chosen = _words(request.scheme) if request.options else set()
-    options = collected("--option", request.options, lambda name, text: text if name in chosen else constant(text))
+    kinds = _kinds(request.scheme) if request.options else {}
+    options = collected("--option", request.options, lambda name, text: _option(text, kinds.get(name)))
     if problems:
         raise ModelError(problems)
     return values, options
 
 
-def _words(scheme: str | None) -> set[str]:
-    """The options of a scheme that are words, not numbers."""
+def _option(text: str, kind: str | None) -> Any:
+    """The value of an option; of one that the scheme does not know any, so that the scheme names it."""
+    if kind == "number":
+        return constant(text)
+    if kind == "word":
+        return text
+    try:
+        return constant(text)
+    except ModelError:
+        return text
+
+
+def _kinds(scheme: str | None) -> dict[str, str]:
+    """Whether options of a scheme are words or numbers."""
     from dataclasses import fields
 
     from mbdfmu.analyses.settings import Settings
     from mbdfmu.schemes import Scheme
 
-    return {f.name for f in fields(Scheme.named(scheme or Settings.scheme)) if f.metadata["choices"]}
+    options = fields(Scheme.named(scheme or Settings.scheme))
+    return {f.name: "word" if f.metadata["choices"] else "number" for f in options}
 
 
 def _shown(result: Result, request: Request, outputs: list[str]) -> list[str]:
