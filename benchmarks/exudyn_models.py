@@ -33,6 +33,7 @@ from exudyn.utilities import (  # noqa: E402
     NodeRigidBody2D,
     ObjectConnectorRigidBodySpringDamper,
     ObjectConnectorSpringDamper,
+    ObjectConnectorTorsionalSpringDamper,
     ObjectGround,
     ObjectJointPrismatic2D,
     ObjectJointRevolute2D,
@@ -247,6 +248,11 @@ class _Builder:
                 self.system.AddObject(ObjectConnectorSpringDamper(markerNumbers=markers, **law))
             case "rotat", (0.0, 0.0, _):
                 self.add_torque(ends, *actuators)
+            case "rotat", (stiffness, damping, free) if not any(actuators):
+                markers = self.markers(MarkerBodyRigid, ends, ((0, 0), (0, 0)))
+                # it knows angles by their rotation matrices
+                law = {"stiffness": stiffness, "damping": damping, "offset": math.remainder(free, 2 * math.pi)}
+                self.system.AddObject(ObjectConnectorTorsionalSpringDamper(markerNumbers=markers, **law))
             case "bushing", (xi, yi, xj, yj, 1.0, 0.0, *law) if not any(actuators):
                 self.add_bushing(self.markers(MarkerBodyRigid, ends, ((xi, yi), (xj, yj))), law)
             case _:
