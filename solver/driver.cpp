@@ -384,7 +384,8 @@ void Driver::fail(const StepResult& result, double h) {
         text += "; dead point at " + dead + ", t = " + shown(i.state.t) +
                 " s: there it repeats what other joints hold; drive the mechanism elsewhere or change its lengths";
     else if (!result.culprit.empty())
-        text += "; keep it within what it is defined for, by max(), if() or another law";
+        text += std::string(options_.step > 0 ? "; take a smaller step, or" : ";") +
+                " keep it within what it is defined for, by max(), if() or another law";
     else if (options_.step > 0)
         text += "; use a smaller step or error control";
     else if (options_.tolerance < 1e-11)

@@ -153,6 +153,10 @@ def test_start_value_overrides_what_the_model_computes() -> None:
         ({"step": 0}, "step must be a positive number, found 0"),
         ({"options": {"alfa": 0}}, "no option 'alfa'; did you mean 'alpha'"),
         ({"options": {"alpha": 0.5}}, r"option alpha must lie in \[-0.333333, 0\], found 0.5"),
+        (
+            {"scheme": "baumgarte", "options": {"alpha": float("inf")}},
+            "option alpha must be a finite number from 0 on, found inf",
+        ),
         ({"options": {"form": "new"}}, "option form must be one of corrected, printed, found 'new'"),
         ({"scheme": "hhtt"}, "unknown scheme type 'hhtt'; did you mean 'hht'"),
     ],

@@ -57,9 +57,9 @@ class Scheme(Registered, family="scheme"):
             problems.append(f"{where} must be a number, found {value!r}")
             return f.default
         low, high = f.metadata["low"], f.metadata["high"]
-        if not low <= number <= high:
-            problems.append(f"{where} must lie in [{low:g}, {high:g}], found {value}")
-        if not math.isfinite(number):
+        if not low <= number <= high or math.isinf(number):
+            allowed = f"lie in [{low:g}, {high:g}]" if math.isfinite(high) else f"be a finite number from {low:g} on"
+            problems.append(f"{where} must {allowed}, found {value}")
             return f.default
         if isinstance(f.default, int) and number != int(number):
             problems.append(f"{where} must be a whole number, found {value}")

@@ -16,7 +16,7 @@ class Feedback(WithFormula):
     beta: float = option(0.0, "stiffness of gaps, 1/s; 0 is critical damping: beta = alpha", low=0.0)
     gains: str = option(
         "fixed",
-        "fixed: alpha and beta as given; adaptive: both a fraction of the formula's stability limit over the step size",
+        "fixed: alpha and beta as given; adaptive: a fraction of the formula's stability limit over the largest step",
         choices=("fixed", "adaptive"),
     )
     fraction: float = option(0.5, "of the stability limit, for adaptive gains", low=1e-3, high=1.0)

@@ -46,7 +46,8 @@ public:
         std::vector<double> slope(y_.size());
         enter(i);
         gather(st);
-        treatment_->start(i, index1_, motion(st.t, y_.data()), st.memory.data() + weights());
+        const Motion here = motion(st.t, y_.data());
+        treatment_->start(i, index1_, here, usual_step(st), st.memory.data() + weights());
         if (!Explicit::slope(st.t, y_.data(), slope.data())) refuse(i);
         formula_->start(slope.data(), st.memory.data() + history());
         look_ahead(st);
@@ -151,6 +152,14 @@ private:
         const double* memory = st.memory.data() + history();
         error_order_ = formula_->error_order(memory);
         control_ = formula_->control(memory);
+    }
+
+    // The last step, or the one that error control begins with.
+    double usual_step(const State& st) const {
+        const double last = std::max(st.h, st.last_step);
+        if (last > 0 || fixed_steps || !(pace_ > 0)) return last;
+        const int order = std::max(3, formula_->error_order(st.memory.data() + history()));
+        return 0.1 * std::pow(tolerance_, 1.0 / order) / pace_;
     }
 
     // Running maxima ([Negrut05] eq. 34), and the pace 1/s at which units of length and angle are travelled (T12.2).

@@ -32,7 +32,8 @@ public:
     virtual ~Treatment() = default;
     // Numbers in the scheme's memory; start() fills them.
     virtual std::size_t memory_size(const System&) const { return 0; }
-    virtual void start(Instance&, Index1&, const Motion&, double* /*memory*/) {}
+    // `usual_step`: what steps are expected to be at least; 0 where nothing is known of it.
+    virtual void start(Instance&, Index1&, const Motion&, double /*usual_step*/, double* /*memory*/) {}
     // Before a step of size h from a motion, which stays as it is.
     virtual Status begin(Instance&, Index1&, const Motion&, double /*h*/, const double* /*memory*/) {
         return Status::done;
@@ -54,13 +55,23 @@ public:
 // Baumgarte: G a = gamma - 2 alpha (G v + Phi_t) - beta^2 Phi (T12.6).
 class Baumgarte : public Treatment {
 public:
-    // `limit`: with alpha = beta = fraction limit/h in place of the gains where it is positive.
+    // `limit`: where it is positive, alpha = beta = limit/h in place of the gains, h the largest step so far. Gains of
+    // the step tried would grow as a step is cut, and what they make of a gap would be as large in a step of any size.
     Baumgarte(const System& system, double alpha, double beta, double limit)
-        : alpha_(alpha), beta_(beta), limit_(limit), phi_(system.nc) {}
+        : given_alpha_(alpha), given_beta_(beta), limit_(limit), phi_(system.nc) {}
 
-    Status begin(Instance&, Index1&, const Motion&, double h, const double*) override {
-        if (limit_ > 0) alpha_ = beta_ = limit_ / h;
+    std::size_t memory_size(const System&) const override { return limit_ > 0 ? 1 : 0; }
+    void start(Instance&, Index1&, const Motion&, double usual_step, double* memory) override {
+        if (limit_ > 0) memory[0] = usual_step;
+        choose(limit_ > 0 ? usual_step : 0);
+    }
+    Status begin(Instance&, Index1&, const Motion&, double h, const double* memory) override {
+        tried_ = h;
+        choose(limit_ > 0 ? std::max(h, memory[0]) : 0);
         return Status::done;
+    }
+    void accept(double* memory, Statistics&) override {
+        if (limit_ > 0) memory[0] = std::max(memory[0], tried_);
     }
     void stabilise(Instance& i, Index1& solver, const Motion& m) override {
         const System& s = i.system;
@@ -74,8 +85,14 @@ public:
     }
 
 private:
-    double alpha_, beta_, limit_;
+    const double given_alpha_, given_beta_, limit_;
+    double alpha_ = 0, beta_ = 0, tried_ = 0;
     std::vector<double> phi_;
+
+    void choose(double step) {
+        alpha_ = step > 0 ? limit_ / step : given_alpha_;
+        beta_ = step > 0 ? alpha_ : given_beta_;
+    }
 };
 
 // Newton's iteration for positions on Phi = 0 and velocities on G v = -Phi_t; who derives from it says what moves.
@@ -194,7 +211,7 @@ public:
     // memory: the choice, the condition that it had
     std::size_t memory_size(const System& system) const override { return system.nv + 1; }
 
-    void start(Instance& i, Index1& solver, const Motion& m, double* memory) override {
+    void start(Instance& i, Index1& solver, const Motion& m, double, double* memory) override {
         if (i.system.nc == 0) return;
         solver.evaluate(i, m.place());
         partition_.choose(i);
@@ -251,10 +268,22 @@ private:
 class Hybrid final : public Partitioned {
 public:
     Hybrid(const System& system, std::unique_ptr<Treatment> feedback, double most_open, double most_condition)
-        : Partitioned(system), feedback_(std::move(feedback)), most_open_(most_open), most_condition_(most_condition) {}
+        : Partitioned(system),
+          feedback_(std::move(feedback)),
+          most_open_(most_open),
+          most_condition_(most_condition),
+          of_feedback_(Partitioned::memory_size(system)) {}
 
+    // memory: that of partitioning, that of the feedback
+    std::size_t memory_size(const System& system) const override {
+        return of_feedback_ + feedback_->memory_size(system);
+    }
+    void start(Instance& i, Index1& solver, const Motion& m, double usual_step, double* memory) override {
+        feedback_->start(i, solver, m, usual_step, memory + of_feedback_);
+        Partitioned::start(i, solver, m, usual_step, memory);
+    }
     Status begin(Instance& i, Index1& solver, const Motion& m, double h, const double* memory) override {
-        feedback_->begin(i, solver, m, h, memory);
+        feedback_->begin(i, solver, m, h, memory + of_feedback_);
         corrected_ = false;
         const Status status = Partitioned::begin(i, solver, m, h, memory);
         partitioning_ = condition() > most_condition_;
@@ -274,12 +303,14 @@ public:
     void accept(double* memory, Statistics& count) override {
         count.corrected_steps += corrected_;
         count.partitioned_steps += partitioning_;
+        feedback_->accept(memory + of_feedback_, count);
         Partitioned::accept(memory, count);
     }
 
 private:
     std::unique_ptr<Treatment> feedback_;
     const double most_open_, most_condition_;
+    const std::size_t of_feedback_;
     bool partitioning_ = false, corrected_ = false;
 };
 
