@@ -59,8 +59,8 @@ public:
         gather(i.state);
         const double* memory = i.state.memory.data() + history();
         result_ = StepResult{};
-        if (!stands(treatment_->begin(i, index1_, motion(i.state.t, y_.data()), h, i.state.memory.data() + weights())))
-            return result_;
+        const Motion here = motion(i.state.t, y_.data());
+        if (!stands(treatment_->begin(i, index1_, here, h, i.state.memory.data() + weights()), here)) return result_;
         look_ahead(i.state);
         h_ = h;
         if (!formula_->step(*this, i.state.t, h, y_.data(), memory)) {
@@ -72,7 +72,7 @@ public:
         if (formula_->starting(memory)) result_.error = std::max(result_.error, steady);
         if (result_.error > 1) result_.worst_unknown = worst_component();
         result_.turn = s_.turns > 0 ? largest_turn() : 0;
-        examine(i);
+        examine(motion(i.state.t + h, formula_->end.data()));
         return result_;
     }
 
@@ -199,15 +199,16 @@ private:
     // ---- the equations, as the formula sees them
     bool slope(double t, double* y, double* f) override {
         const Motion m = motion(t, y);
-        return stands(treatment_->place(*instance_, index1_, m)) && accelerations(m, f);
+        return stands(treatment_->place(*instance_, index1_, m), m) && accelerations(m, f);
     }
     bool arrive(double t, double* y, double* f) override {
         const Motion m = motion(t, y);
         normalise(s_, m.q);
-        return stands(treatment_->arrive(*instance_, index1_, m)) && accelerations(m, f);
+        return stands(treatment_->arrive(*instance_, index1_, m), m) && accelerations(m, f);
     }
-    bool stands(Status status) {
+    bool stands(Status status, const Motion& m) {
         result_.status = status;
+        if (status == Status::constraint) examine(m);  // which joint it is
         return status == Status::done;
     }
     bool accelerations(const Motion& m, double* f) {
@@ -273,11 +274,10 @@ private:
         return worst;
     }
     // How far the joints are open at the end; direct integration leaves them so.
-    void examine(Instance& i) {
+    void examine(const Motion& m) {
         if (s_.nc == 0) return;
-        const Motion m = motion(i.state.t + h_, formula_->end.data());
-        s_.constraints(point(m), i.work, phi_.data());
-        const Violation worst = i.worst(phi_.data());
+        s_.constraints(point(m), instance_->work, phi_.data());
+        const Violation worst = instance_->worst(phi_.data());
         result_.violation = worst.scaled, result_.worst_row = worst.row;
     }
     Point point(const Motion& m) {
