@@ -113,7 +113,10 @@ def approach(name: str, scheme: str) -> list[tuple[int, float, float, float]]:
     return rows
 
 
-@pytest.mark.parametrize("name", SMOOTH)
+LONG = {"full_vehicle", "ring"}
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.nightly] * (n in LONG)) for n in SMOOTH])
 def test_every_scheme_comes_to_the_same_motion(name: str, counts: Any) -> None:
     """By day some schemes, others for every model; at night all."""
     share = counts(len(SCHEMES), 0.15)
