@@ -42,11 +42,9 @@ def test_the_paper_comes_out(name: str) -> None:
     assert not missed, "\n".join(missed)
 
 
-@pytest.mark.parametrize("name", items())
+@pytest.mark.parametrize("name", LONG)
 def test_each_row_says_what_it_is_judged_by(name: str) -> None:
     """A departure from the paper has a reason; a verdict has something to compare with."""
-    if items()[name].long:
-        pytest.skip("by night with the item")
     for row in rows_of(name):
         assert row.remark or not (row.paper and row.expected), row.label
         assert row.target or isinstance(row.check, Between | type(SHOWN)), row.label
