@@ -1,14 +1,10 @@
-// The border between Python and the solver; the only file that knows Python. Numbers and bytes cross, no names of
-// elements: nothing here changes when a joint, a force or a scheme is added.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/pair.h>
+// The border between Python and the solver; the only file that knows Python. Numbers and bytes cross, no
+// names of elements: nothing here changes when a joint, a force or a scheme is added.
+#include "bindings.hpp"
+
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <memory>
-#include <optional>
 
 #include "driver.hpp"
 #include "reduced.hpp"
@@ -16,23 +12,10 @@
 #include "settling.hpp"
 #include "yardstick.hpp"
 
-namespace nb = nanobind;
-using namespace nb::literals;
+using namespace nanobind::literals;
 using namespace mbd;
 
 namespace {
-
-using Array = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
-using Input = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Ints = nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>;
-
-template <class T>
-auto own(std::vector<T>&& values) {
-    auto* kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
-}
-Array copy(const std::vector<double>& values) { return own(std::vector<double>(values)); }
 
 // Python may want to stop a long run (Ctrl-C): looked at between steps.
 bool interrupted(void*) {
@@ -46,65 +29,23 @@ public:
     Simulation(std::shared_ptr<System> system, const std::string& scheme, const std::vector<double>& options,
                const DriverOptions& driver, std::vector<nb::callable> functions)
         : system_(std::move(system)),
-          functions_(std::move(functions)),
+          callables_(*system_, std::move(functions)),
           instance(*system_),
           driver(instance, make_scheme(scheme, *system_, options), driver) {
-        if (functions_.empty()) return;
-        if (functions_.size() != system_->functions.size())
-            throw ModelError("the model calls another number of functions");
-        instance.work.outside = {this, &Simulation::call};
+        instance.work.outside = callables_.outside();
     }
     Simulation(const Simulation&) = delete;
     Simulation& operator=(const Simulation&) = delete;
 
-    // Runs `f` without the GIL. Where that ends in StepFailed, an exception that a function has raised is its cause.
     template <class F>
-    auto guarded(F&& f) {
-        raised_.reset();
-        try {
-            nb::gil_scoped_release release;
-            return f();
-        } catch (const StepFailed& error) {
-            if (!raised_) throw;
-            nb::python_error cause = std::move(*raised_);
-            raised_.reset();
-            nb::raise_from(cause, step_failed, "%s", error.what());
-        }
+    void run(F&& f) {
+        callables_.run(std::forward<F>(f));
     }
 
     std::shared_ptr<System> system_;
-    std::vector<nb::callable> functions_;
-    std::optional<nb::python_error> raised_;
+    Callables callables_;
     Instance instance;
     Driver driver;
-    static inline PyObject* step_failed = nullptr;  // NativeStepFailed
-
-private:
-    // function(t, inputs, parameters, wanted) -> values, derivatives or None
-    static bool call(void* context, int function, double t, const double* inputs, const double* parameters,
-                     double* values, double* derivatives) {
-        auto& self = *static_cast<Simulation*>(context);
-        const System::Function& f = self.system_->functions[function];
-        nb::gil_scoped_acquire gil;
-        try {
-            const auto array = [](const double* from, int count) {
-                return own(std::vector<double>(from, from + count));
-            };
-            const nb::object found = self.functions_[function](t, array(inputs, f.inputs),
-                                                               array(parameters, f.parameters), derivatives != nullptr);
-            const auto [given, slopes] = nb::cast<std::pair<Input, Input>>(found);
-            const std::size_t count = f.values, entries = derivatives ? count * f.inputs : 0;
-            if (given.shape(0) != count || slopes.shape(0) != entries)
-                throw ModelError("a function has returned another number of values");
-            std::copy_n(given.data(), count, values);
-            if (derivatives) std::copy_n(slopes.data(), entries, derivatives);
-            return true;
-        } catch (nb::python_error& error) {
-            if (!error.matches(PyExc_Exception)) throw;  // Ctrl-C: the state is untouched until a step is accepted
-            self.raised_.emplace(std::move(error));
-            return false;
-        }
-    }
 };
 
 void check(const Input& given, int wanted, const char* name) {
@@ -183,7 +124,7 @@ NB_MODULE(_solver, m) {
     nb::set_leak_warnings(false);
 #endif
     nb::exception<ModelError>(m, "NativeModelError", PyExc_ValueError);
-    Simulation::step_failed = nb::exception<StepFailed>(m, "NativeStepFailed", PyExc_RuntimeError).ptr();
+    Callables::step_failed = nb::exception<StepFailed>(m, "NativeStepFailed", PyExc_RuntimeError).ptr();
 
     nb::class_<System>(m, "System")
         .def("__init__",
@@ -273,7 +214,7 @@ NB_MODULE(_solver, m) {
                     for (const auto& [k, value] : *given)
                         if (k < 0 || k >= s.system_->nv || !std::isfinite(value))
                             throw ModelError("a start value is not finite or belongs to no coordinate");
-                s.guarded([&] {
+                s.run([&] {
                     s.instance.start({correct, q, v, positions, open});
                     s.driver.start();
                     s.instance.report();
@@ -285,7 +226,8 @@ NB_MODULE(_solver, m) {
             "settle",
             [](Simulation& s, double tolerance, long limit) {
                 Settling settling(s.instance, {tolerance, limit});
-                const bool arrived = s.guarded([&] { return settling.run(interrupted, nullptr); });
+                bool arrived = false;
+                s.run([&] { arrived = settling.run(interrupted, nullptr); });
                 if (PyErr_Occurred()) throw nb::python_error();  // as in `advance`
                 return nb::make_tuple(arrived, settling.steps, settling.iterations);
             },
@@ -297,21 +239,21 @@ NB_MODULE(_solver, m) {
                  const auto count = [](const std::vector<double>& given) { return static_cast<int>(given.size()); };
                  if (count(q) != system.nq() || count(x) != system.nx || count(turns) != system.turns)
                      throw ModelError("the positions have the wrong length");
-                 s.guarded([&] { s.instance.place(q, x, turns); });
+                 s.run([&] { s.instance.place(q, x, turns); });
              })
         // for analyses of motions that are known: a point of one, and going on from what is reported there
         .def("pose",
              [](Simulation& s, double t, Input q, Input v, Input x) {
                  const System& system = *s.system_;
                  check(q, system.nq(), "q"), check(v, system.nv, "v"), check(x, system.nx, "x");
-                 s.guarded([&] { s.instance.pose(t, q.data(), v.data(), x.data()); });
+                 s.run([&] { s.instance.pose(t, q.data(), v.data(), x.data()); });
              })
-        .def("adopt", [](Simulation& s) { s.guarded([&] { s.instance.restart(); }); })
-        .def("stand_still", [](Simulation& s) { s.guarded([&] { s.instance.stand_still(); }); })
+        .def("adopt", [](Simulation& s) { s.run([&] { s.instance.restart(); }); })
+        .def("stand_still", [](Simulation& s) { s.run([&] { s.instance.stand_still(); }); })
         .def(
             "set_in_motion",
             [](Simulation& s, const std::vector<std::pair<int, double>>& v) {
-                s.guarded([&] {
+                s.run([&] {
                     s.instance.set_in_motion({true, {}, v, {}});
                     s.driver.start();
                     s.instance.report();
@@ -322,12 +264,13 @@ NB_MODULE(_solver, m) {
         .def(
             "advance",
             [](Simulation& s, double t, long limit) {
-                const bool arrived = s.guarded([&] { return s.driver.advance(t, interrupted, nullptr, limit); });
+                bool arrived = false;
+                s.run([&] { arrived = s.driver.advance(t, interrupted, nullptr, limit); });
                 if (PyErr_Occurred()) throw nb::python_error();  // the KeyboardInterrupt that `interrupted` found
                 return arrived;
             },
             "t"_a, "limit"_a = 0)
-        .def("report", [](Simulation& s) { s.guarded([&] { s.instance.report(); }); })
+        .def("report", [](Simulation& s) { s.run([&] { s.instance.report(); }); })
         .def("signals",
              [](Simulation& s) {
                  std::vector<double> out(s.system_->signal_count());
@@ -335,7 +278,7 @@ NB_MODULE(_solver, m) {
                  return own(std::move(out));
              })
         .def("save", [](const Simulation& s) { return State(s.instance.state); })
-        .def("restore", [](Simulation& s, const State& state) { s.guarded([&] { s.driver.restore(state); }); })
+        .def("restore", [](Simulation& s, const State& state) { s.run([&] { s.driver.restore(state); }); })
         .def_prop_ro("time", [](const Simulation& s) { return s.instance.state.t; })
         .def_prop_ro("given_up", [](const Simulation& s) { return s.instance.given_up(); })
         .def_prop_ro("redundancies",
