@@ -8,8 +8,6 @@ or force by name, and nothing of time stepping.
 from __future__ import annotations
 
 import json
-import struct
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mbdfmu.blob import doubles, ints, lines, pack, text
 from mbdfmu.coordinates import QUATERNION, ROTATIONS, SOLVED
 from mbdfmu.description import GROUND, Description
 from mbdfmu.expressions import Curve, Graph, Node, compile_tape, switching_times
@@ -25,9 +24,6 @@ from mbdfmu.expressions.opcodes import ADD, DIV, LOAD, MUL, NEG, SELECT, SUB
 from mbdfmu.frames import Kernel, Row
 from mbdfmu.resolution import Written
 from mbdfmu.signals import Constraint, Crossing, Event, ForceTerm, Impact, SymbolicModel, tabulate
-
-BLOB_VERSION = 4
-MAGIC = b"MBDFMU\r\n"
 
 # Shared with `Space` of solver/tape.hpp.
 SPACES = {
@@ -169,10 +165,10 @@ class _Lowering:
         counts = [self.nv, len(self.rows), len(self.x), len(self.y), len(self.u), len(self.p)]
         counts += [len(self.constants.nodes), planar, len(self.spatial), *at]
         counts += [len(m.windings), len(m.sides), self._linear, self._accelerating()]
-        sections |= {name: _ints(table) for name, table in self.tables.items()}
-        sections["counts"] = _ints(counts)
-        sections["params"] = _doubles(s.start for s in m.parameters)
-        sections["nominal"] = _doubles(s.nominal for s in m.states)
+        sections |= {name: ints(table) for name, table in self.tables.items()}
+        sections["counts"] = ints(counts)
+        sections["params"] = doubles(s.start for s in m.parameters)
+        sections["nominal"] = doubles(s.nominal for s in m.states)
         sections |= self._names()
         sections |= self._switches()
         return Lowered(
@@ -186,7 +182,7 @@ class _Lowering:
         masses = [(f"mass of body '{b.name}'", b.mass, f"inertia of body '{b.name}'", b.inertia) for b in m.bodies]
         body_at = self.constants.block(
             [node for _, mass, _, inertia in masses for node in (mass, *inertia)],
-            *(name for mass, _, text, inertia in masses for name in (mass, *[text] * len(inertia))),
+            *(name for mass, _, whole, inertia in masses for name in (mass, *[whole] * len(inertia))),
         )
         gravity_at = self.constants.block([*m.gravity, *[zero] * (3 - len(m.gravity))], "gravity")
         names = [f"start value of {c.label}" for c in m.coordinates]
@@ -268,8 +264,8 @@ class _Lowering:
         places = [self.constants.block([b.node], b.label) for b in self.m.bounds]
         bounds = [b.bound for b in self.m.bounds]
         return {
-            "bounds": _ints(n for at, b in zip(places, bounds, strict=True) for n in (at, b.positive)),
-            "limits": _doubles(x for b in bounds for x in (b.least, min(b.most, _NO_LIMIT))),
+            "bounds": ints(n for at, b in zip(places, bounds, strict=True) for n in (at, b.positive)),
+            "limits": doubles(x for b in bounds for x in (b.least, min(b.most, _NO_LIMIT))),
         }
 
     def _accelerating(self) -> bool:
@@ -341,19 +337,19 @@ class _Lowering:
         sections: dict[str, bytes] = {}
         for name, nodes in programs.items():
             sections |= self._program(name, self._hoisted(nodes))
-        sections["breaks"] = _ints(self._breaks([*programs["resid"], *programs["rates"]]))
+        sections["breaks"] = ints(self._breaks([*programs["resid"], *programs["rates"]]))
         sections |= self._program("param", self.constants.nodes)
         sections |= self._curves()
-        sections["functions"] = _ints(
+        sections["functions"] = ints(
             n for f in self.m.functions for n in (len(f.inputs), len(f.parameters), len(f.values))
         )
-        sections["rrows"] = _ints(values)
-        sections["crows"] = _ints(positions)
-        sections["raterows"] = _ints(phi)
-        sections["bendrows"] = _ints(bends)
-        sections["centries"] = _ints(n for e in condition_entries for n in e[:2])
-        sections["entries"] = _ints(n for e in entries for n in e[:3])
-        sections["address"] = _ints(self._addresses())
+        sections["rrows"] = ints(values)
+        sections["crows"] = ints(positions)
+        sections["raterows"] = ints(phi)
+        sections["bendrows"] = ints(bends)
+        sections["centries"] = ints(n for e in condition_entries for n in e[:2])
+        sections["entries"] = ints(n for e in entries for n in e[:3])
+        sections["address"] = ints(self._addresses())
         return sections
 
     def _breaks(self, nodes: Sequence[Node]) -> tuple[int, int]:
@@ -444,9 +440,9 @@ class _Lowering:
     def _program(self, name: str, nodes: Sequence[Node]) -> dict[str, bytes]:
         tape = compile_tape(nodes, self._address, self.curves)
         return {
-            f"{name}.ops": _ints(tape.code.ravel()),
-            f"{name}.num": _doubles(tape.constants),
-            f"{name}.out": _ints(tape.outputs),
+            f"{name}.ops": ints(tape.code.ravel()),
+            f"{name}.num": doubles(tape.constants),
+            f"{name}.out": ints(tape.outputs),
         }
 
     def _curves(self) -> dict[str, bytes]:
@@ -454,7 +450,7 @@ class _Lowering:
         numbers = [np.concatenate([curve.knots, curve.pieces.ravel()]) for curve in self.curves]
         starts = np.cumsum([0, *map(len, numbers)])
         places = [n for curve, at in zip(self.curves, starts, strict=False) for n in (at, len(curve.knots))]
-        return {"curves": _ints(places), "curves.num": _doubles(np.concatenate([[], *numbers]))}
+        return {"curves": ints(places), "curves.num": doubles(np.concatenate([[], *numbers]))}
 
     def _address(self, symbol: Node) -> tuple[int, int]:
         space, name = symbol.value
@@ -493,17 +489,17 @@ class _Lowering:
         held = [c.node in bodies and bodies[c.node].held for c in self.m.coordinates]
         kinds = [(i.level == "velocity", i.required, i.unit.startswith("rad")) for i in self.m.initials]
         return {
-            "levels": _ints(_LEVELS.index(row.level) for _, row in self.rows),
-            "held": _ints(held),
-            "sides": _text("".join(f"{side.label}\n" for side in self.m.sides)),
-            "clabels": _text("".join(f"{i.label}\n" for i in self.m.initials)),
-            "ckinds": _ints(k for kind in kinds for k in kind),
-            "cnames": _text("".join(f"{name}\n" for name in self.constants.names)),
-            "wlabels": _text("".join(f"{w.path}: {' '.join(w.text.split())}\n" for w in self._written)),
-            "labels": _text("".join(f"{label}\n" for label in labels)),
-            "nodes": _ints(numbers[group] for group in groups),
-            "scales": _ints(rotational),
-            "signals": _text(json.dumps(self._signal_table(), separators=(",", ":"))),
+            "levels": ints(_LEVELS.index(row.level) for _, row in self.rows),
+            "held": ints(held),
+            "sides": lines(side.label for side in self.m.sides),
+            "clabels": lines(i.label for i in self.m.initials),
+            "ckinds": ints(k for kind in kinds for k in kind),
+            "cnames": lines(self.constants.names),
+            "wlabels": lines(f"{w.path}: {' '.join(w.text.split())}" for w in self._written),
+            "labels": lines(labels),
+            "nodes": ints(numbers[group] for group in groups),
+            "scales": ints(rotational),
+            "signals": text(json.dumps(self._signal_table(), separators=(",", ":"))),
         }
 
     @property
@@ -525,10 +521,10 @@ class _Lowering:
         ]
         actions = [(k, row, on) for k, e in enumerate(self.m.events) for label, on in e.actions for row in rows[label]]
         return {
-            "inactive": _ints(k for k, (c, _) in enumerate(self.rows) if not c.active),
-            "evnames": _text("".join(f"{one.name}\n" for one in self._indicators)),
-            "evtable": _ints(n for row in table for n in row),
-            "actions": _ints(n for action in actions for n in action),
+            "inactive": ints(k for k, (c, _) in enumerate(self.rows) if not c.active),
+            "evnames": lines(one.name for one in self._indicators),
+            "evtable": ints(n for row in table for n in row),
+            "actions": ints(n for action in actions for n in action),
         }
 
     def _signal_table(self) -> dict[str, Any]:
@@ -537,33 +533,3 @@ class _Lowering:
         keys = ("name", "unit", "causality", "variability", "start", "minimum", "maximum", "text")
         rows = [{k: v for k in keys if (v := getattr(s, k)) not in (None, "")} for s in self.m.signals.values()]
         return {"name": d.name, "text": d.text, "signals": rows}
-
-
-# ---------------------------------------------------------------- the file
-
-
-def pack(sections: Mapping[str, bytes]) -> bytes:
-    """Sections (already encoded) with header and checksum; layout: solver/blob.hpp."""
-    body = b"".join(_section(name, content) for name, content in sections.items())
-    length = 32 + len(body)
-    header = MAGIC + struct.pack("<IIQII", BLOB_VERSION, len(sections), length, zlib.crc32(body), 0)
-    return header + body
-
-
-def _section(name: str, content: bytes) -> bytes:
-    kind, data = content[0], content[1:]
-    count = len(data) // (4, 8, 1)[kind]
-    return struct.pack("<16sIIQ", name.encode(), kind, 0, count) + data + b"\0" * (-len(data) % 8)
-
-
-def _ints(values: Iterable[Any]) -> bytes:
-    numbers = values if isinstance(values, np.ndarray) else [int(v) for v in values]
-    return b"\0" + np.array(numbers, dtype="<i4").tobytes()
-
-
-def _doubles(values: Iterable[Any]) -> bytes:
-    return b"\1" + np.fromiter((float(v) for v in values), dtype="<f8").tobytes()
-
-
-def _text(text: str) -> bytes:
-    return b"\2" + text.encode()

@@ -8,9 +8,10 @@ import pytest
 
 import mbdfmu as mbd
 from mbdfmu import _solver
+from mbdfmu.blob import pack
 from mbdfmu.description import Description
 from mbdfmu.errors import ModelError, StepFailed
-from mbdfmu.lowering import lower, pack
+from mbdfmu.lowering import lower
 from mbdfmu.schemes import Hht
 
 OWN_ERRORS = (ModelError, StepFailed, _solver.NativeModelError, _solver.NativeStepFailed)

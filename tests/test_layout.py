@@ -19,6 +19,7 @@ PACKAGE = ROOT / "mbdfmu"
 ORDER = (
     ("errors",),
     ("files",),
+    ("blob",),
     ("registry",),
     ("calling",),
     ("units",),

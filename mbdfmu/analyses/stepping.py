@@ -23,10 +23,12 @@ from mbdfmu.analyses.settings import Settings
 from mbdfmu.analyses.settling import check_search, settle
 from mbdfmu.coordinates import ROTATIONS
 from mbdfmu.errors import ModelError, did_you_mean
+from mbdfmu.lowering import Lowered
 from mbdfmu.signals import Signal
 
 Starts = list[tuple[int, float]]
 OPEN: Final = "open"
+_PLACES = ("x", "y", "z", "vx", "vy", "vz")  # of a body in space
 Assembly = bool | Literal["open"] | None
 
 
@@ -75,7 +77,8 @@ class Simulation:
             if rest:
                 self._native.place(*rest.arrays(self._model))
                 self._native.set_in_motion(self._velocities)
-        self._given = {name: value for name, value in starts.items() if (self._kept(name) or "")[:1] == ("v",)}
+        kinds = {name: kept_coordinates(name, self._lowered) for name in starts}
+        self._given = {name: value for name, value in starts.items() if (kinds[name] or "")[:1] == ("v",)}
         self._rest_notes = rest.notes if rest else ()
         self._overlaps = list(self._begun_inside())
 
@@ -237,7 +240,7 @@ class Simulation:
         positions: Starts = []
         velocities: Starts = []
         for name, value in start.items():
-            kept = self._kept(name)
+            kept = kept_coordinates(name, self._lowered)
             parameter = f"{name}.start"
             if kept is None and parameter not in self._lowered.parameters:
                 problems.append(f"start: {self._no_start(name)}")
@@ -260,18 +263,6 @@ class Simulation:
             return f'{name!r} is computed and has no start value of its own; joints take them in their entry "start"'
         known = [s.removesuffix(".start") for s in self._index if s.endswith(".start")]
         return f"{name!r} is no coordinate; only coordinates start{did_you_mean(name, known)}"
-
-    def _kept(self, name: str) -> tuple[str, list[int], bool] | None:
-        """What assembly may not move where a start value is given: space, numbers, whether it is an orientation."""
-        coordinates = self._lowered.coordinates
-        signal = self._model.signals.get(name)
-        space, symbol = signal.node.value if signal and isinstance(signal.node.value, tuple) else ("", "")
-        if space in ("q", "v") and symbol in coordinates:
-            return space, [coordinates[symbol]], False
-        body = name.rpartition(".")[0]
-        if f"{name}.start" in self._lowered.parameters and f"{body}.{ROTATIONS[0]}" in coordinates:
-            return "q", [coordinates[f"{body}.{theta}"] for theta in ROTATIONS], True
-        return None
 
     def _set_parameter(self, name: str, value: float, problems: list[str]) -> None:
         known = self._lowered.parameters
@@ -296,6 +287,20 @@ class Simulation:
             return "; it is a fixed parameter: give it at the start (parameters={...}) or declare it tunable"
         known: Iterable[str] = self._lowered.inputs
         return did_you_mean(name, known) or f"; known: {', '.join(known) or 'none'}"
+
+
+def kept_coordinates(name: str, lowered: Lowered) -> tuple[str, list[int], bool] | None:
+    """What assembly may not move where a start value is given: space, numbers, whether it is an orientation."""
+    coordinates = lowered.coordinates
+    signal = lowered.model.signals.get(name)
+    space, symbol = signal.node.value if signal and isinstance(signal.node.value, tuple) else ("", "")
+    if space in ("q", "v") and symbol in coordinates:
+        return space, [coordinates[symbol]], False
+    body, _, part = name.rpartition(".")
+    turns = part not in _PLACES  # these are computed where the centre of mass lies elsewhere
+    if turns and f"{name}.start" in lowered.parameters and f"{body}.{ROTATIONS[0]}" in coordinates:
+        return "q", [coordinates[f"{body}.{theta}"] for theta in ROTATIONS], True
+    return None
 
 
 def _out_of_bounds(signal: Signal, value: float) -> str:

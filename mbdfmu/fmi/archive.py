@@ -19,6 +19,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 from mbdfmu.analyses import Settings
@@ -26,7 +27,8 @@ from mbdfmu.description import Experiment
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.files import atomic
 from mbdfmu.fmi.description import CAPABILITIES, EPOCH, About, build_time, interface_of, model_description
-from mbdfmu.fmi.interface import BLOB, INTERFACE, LOG_CATEGORIES, Callback
+from mbdfmu.fmi.interface import BLOB, INTERFACE, LOG_CATEGORIES, PACKED_INTERFACE, Callback, packed
+from mbdfmu.fmi.variables import table_of
 from mbdfmu.lowering import Lowered
 from mbdfmu.signals import Function
 
@@ -100,6 +102,8 @@ def export(
     interface = replace(interface_of(lowered, settings), callbacks=callbacks)
     resources = {**sources, BLOB: lowered.blob, INTERFACE: interface.to_json().encode()}
     guid = _digest(model_description(interface, about, ""), SCRIPT.encode(), *resources.values())
+    tool = f"mbdfmu {version('mbdfmu')}"
+    resources[PACKED_INTERFACE] = packed(table_of(lowered, settings, tool), guid, tool)
     files = _built_by_pythonfmu(guid, resources)
     _check_binaries(files, interface.model)
     files[XML] = model_description(interface, about, guid)

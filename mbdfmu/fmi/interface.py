@@ -9,10 +9,15 @@ import json
 import math
 from collections.abc import Iterable
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from dataclasses import Field, asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Self
 
+from mbdfmu.blob import doubles, ints, lines, pack, text
 from mbdfmu.errors import ModelError
+from mbdfmu.schemes import Scheme
+
+if TYPE_CHECKING:
+    from mbdfmu.fmi import variables
 
 FORMAT = 2  # of the JSON; raised when an older mbdfmu would misread a newer FMU
 SOLVER_REFERENCES = 1_000_000  # value references of `solver.*` begin here: they stay when the model gets more signals
@@ -21,6 +26,8 @@ OPTIONS = "solver.options."
 # Files in the FMU's resources.
 BLOB = "model.mbd"
 INTERFACE = "interface.json"
+PACKED_INTERFACE = "interface.mbd"
+CALLBACKS = "callbacks.json"
 ERROR_LOG, SOLVER_LOG = "logStatusError", "logSolver"
 LOG_CATEGORIES = {
     ERROR_LOG: "Why the instance cannot go on.",
@@ -123,3 +130,68 @@ def _variables(rows: Iterable[dict[str, Any]]) -> Iterable[Variable]:
     for row in rows:
         keeps = row.pop("keeps", None)
         yield Variable(**row, keeps=tuple(keeps) if keeps else None)
+
+
+# ---------------------------------------------------------------- interface.mbd
+
+
+def packed(table: variables.Table, guid: str, tool: str) -> bytes:
+    """`interface.mbd`: the table and the schemes with their options, as solver/interface.hpp reads them."""
+    settable = [v for v in table.variables if v.settable]
+    return pack(
+        {
+            "model": text(table.model),
+            "guid": text(guid),
+            "tool": text(tool),
+            "variables": ints(n for v in table.variables for n in _row(v)),
+            "names": lines(v.name for v in table.variables),
+            "bounds": doubles(x for v in table.variables for x in _bounds(v.minimum, v.maximum)),
+            "starts": doubles(v.start for v in settable),
+        }
+        | _schemes()
+    )
+
+
+def _row(v: variables.Variable) -> list[int]:
+    from mbdfmu.fmi.variables import ROLES, SPACES, TYPES, VARIABILITIES
+
+    kept = (SPACES[v.kept.space], v.kept.first, v.kept.count) if v.kept else (0, 0, 0)
+    kinds = (TYPES.index(v.type), ROLES.index(v.role), VARIABILITIES.index(v.variability))
+    return [v.reference, *kinds, v.index, v.size, *kept]
+
+
+def _bounds(low: float | None, high: float | None) -> tuple[float, float]:
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def _schemes() -> dict[str, bytes]:
+    """What may be chosen as scheme, and every option of every scheme; a choice stands for its place, from 0."""
+    names = Scheme.names()
+    options = [(k, f) for k, name in enumerate(names) for f in fields(Scheme.named(name))]
+    return {
+        "schemes": lines(names),
+        "options": ints(n for k, f in options for n in (k, isinstance(f.default, int))),
+        "option.names": lines(f.name for _, f in options),
+        "option.choices": lines("|".join(f.metadata["choices"]) for _, f in options),
+        "option.num": doubles(x for _, f in options for x in _default_and_bounds(f)),
+    }
+
+
+def _default_and_bounds(f: Field[Any]) -> tuple[Any, ...]:
+    choices = f.metadata["choices"]
+    if choices:
+        return choices.index(f.default), 0, len(choices) - 1
+    return f.default, f.metadata["low"], f.metadata["high"]
+
+
+# ---------------------------------------------------------------- callbacks.json
+
+
+def callbacks_to_json(callbacks: Iterable[Callback]) -> str:
+    """Where the Python functions of the model are in the resources."""
+    return json.dumps([asdict(callback) for callback in callbacks], separators=(",", ":"))
+
+
+def callbacks_from_json(text: str) -> list[Callback]:
+    """Read what `callbacks_to_json` wrote."""
+    return [Callback(**row) for row in json.loads(text)]

@@ -1,0 +1,122 @@
+"""Which inputs a signal answers to at once, at fixed time and state; must not know XML, types or settings.
+
+Positions, velocities and states stay when an input jumps. Accelerations, reactions, rates of states and algebraic
+variables are solved for, each by an equation (a force balance, a constraint, its own): an input reaches an unknown
+along the equations that hold each other's unknowns. That is sharp for bodies that only springs connect, and never
+claims less than there is: on the diagonal of the system every unknown counts as being in its own equation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mbdfmu.coordinates import ROTATIONS
+from mbdfmu.expressions import Node
+from mbdfmu.lowering import Lowered
+from mbdfmu.signals import Constraint
+
+_GIVEN = frozenset(["u", "ud"])
+_SOLVED = frozenset(["a", "lam", "xd", "y", "ext"])
+_OF_LEVEL = {"velocity": "v", "acceleration": "a"}
+Unknown = tuple[str, str]  # space and name of its symbol
+
+
+class Dependencies:
+    """Answers for every signal of one model."""
+
+    def __init__(self, lowered: Lowered) -> None:
+        self._model = lowered.model
+        self._equations: dict[Unknown, set[Unknown]] = {}  # of every unknown: the symbols in its equation
+        self._collect()
+        self._moving = self._in_constraints()
+        self._reached: dict[Unknown, frozenset[str]] = {}
+
+    def inputs_of(self, node: Node) -> set[str]:
+        """Names of the inputs that move the value at fixed time and state."""
+        symbols = {s.value for s in node.support}
+        found = {name for space, name in symbols if space in _GIVEN}
+        for unknown in symbols:
+            if unknown[0] in _SOLVED:
+                found |= self._inputs_reaching(unknown)
+        # Velocities are reported on the constraints, which inputs may drive: so is whatever forces see of them.
+        if any(space == "v" or space in _SOLVED for space, _ in symbols):
+            found |= self._moving
+        return found
+
+    def at_start(self, node: Node) -> set[str]:
+        """Names of the parameters and inputs that the value at the start follows from."""
+        symbols = {s.value for s in node.support}
+        found = {name for space, name in symbols if space == "p"} | self.inputs_of(node)
+        if any(space not in ("p", "u", "ud", "t") for space, _ in symbols):  # assembly and masses: all parameters
+            found |= {s.name for s in self._model.parameters} | self._moving
+        return found
+
+    def _inputs_reaching(self, unknown: Unknown) -> frozenset[str]:
+        if unknown not in self._reached:
+            waiting, seen = [unknown], {unknown}
+            while waiting:
+                new = self._equations.get(waiting.pop(), set()) - seen
+                seen |= new
+                waiting += [symbol for symbol in new if symbol[0] in _SOLVED]
+            self._reached[unknown] = frozenset(name for space, name in seen if space in _GIVEN)
+        return self._reached[unknown]
+
+    # ---- equations
+
+    def _collect(self) -> None:
+        self._collect_masses()
+        self._collect_forces()
+        for constraint in self._model.constraints:
+            self._add_constraint(constraint)
+        for state in self._model.states:
+            self._add(("xd", state.name), _symbols(state.equation))
+        for unknown in self._model.unknowns:
+            self._add(("y", unknown.name), _symbols(unknown.equation))
+        for function in self._model.functions:
+            inside = {symbol for node in function.inputs for symbol in _symbols(node)}
+            for value in function.symbols:
+                self._add(("ext", value), inside)
+
+    def _collect_masses(self) -> None:
+        spatial = self._model.bodies if self._model.dimensions == 3 else []
+        coupled = [[f"{body.name}.{rotation}" for rotation in ROTATIONS] for body in spatial]  # products of inertia
+        for names in (*coupled, *self._model.mass_matrix):
+            for one in names:
+                self._add(("a", one), [("a", other) for other in names])
+
+    def _collect_forces(self) -> None:
+        for coordinate, force in self._model.generalized_forces.items():
+            self._add(("a", coordinate), _symbols(force))
+        shares = (share for term in self._model.forces for share in term.load.shares)
+        for effort in (effort for share in shares for effort in share.efforts):
+            inside = [*_symbols(effort.effort), *(s for s in _symbols(effort.rate) if s[0] in _GIVEN)]
+            for space, name in _symbols(effort.rate):
+                if space == "v":
+                    self._add(("a", name), inside)
+
+    def _add_constraint(self, constraint: Constraint) -> None:
+        """A row G a = gamma holds accelerations and inputs, and its reaction pushes what it holds."""
+        rows = [row for primitive in constraint.primitives for row in primitive.rows]
+        for row in rows:
+            reaction = ("lam", f"{constraint.label} ({row.direction})")
+            if row.level == "position":
+                held = list(self._model.motion.of(row.value))
+            else:
+                held = [name for space, name in _symbols(row.value) if space == _OF_LEVEL[row.level]]
+            self._add(reaction, _symbols(row.value))
+            self._add(reaction, [("a", name) for name in held])
+            for name in held:
+                # The direction of the reaction may be an input's too.
+                self._add(("a", name), [reaction, *(s for s in _symbols(row.value) if s[0] in _GIVEN)])
+
+    def _add(self, unknown: Unknown, symbols: Iterable[Unknown]) -> None:
+        self._equations.setdefault(unknown, set()).update(symbols)
+
+    def _in_constraints(self) -> frozenset[str]:
+        rows = (row for c in self._model.constraints for p in c.primitives for row in p.rows)
+        return frozenset(name for row in rows if row.level != "acceleration"
+                         for space, name in _symbols(row.value) if space in _GIVEN)  # fmt: skip
+
+
+def _symbols(node: Node) -> Iterator[Unknown]:
+    return (symbol.value for symbol in node.support)
