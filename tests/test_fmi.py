@@ -20,7 +20,7 @@ from fmpy.validation import validate_fmu
 from lxml import etree
 
 import mbdfmu as mbd
-from mbdfmu.fmi.harness import plain_folder
+from mbdfmu.fmi.running import plain_folder
 from mbdfmu.units import unit
 
 STEP = 0.01  # communication step of most tests, s

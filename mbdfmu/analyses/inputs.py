@@ -47,8 +47,13 @@ class InputSchedule:
     function: Function | None = None
 
     @classmethod
-    def make(cls, inputs: Any, known: Iterable[str], interpolation: str = "linear") -> InputSchedule:
-        """From None, a table or mapping name -> (times, values), or a function t -> {name: value}."""
+    def make(
+        cls, inputs: Any, known: Iterable[str], interpolation: str = "linear", held: Iterable[str] = ()
+    ) -> InputSchedule:
+        """From None, a table or mapping name -> (times, values), or a function t -> {name: value}.
+
+        Inputs in `held` keep each value until the next time, whatever the interpolation.
+        """
         if interpolation not in INTERPOLATIONS:
             raise ModelError(f"interpolation must be one of {', '.join(INTERPOLATIONS)}, found {interpolation!r}")
         names = list(known)
@@ -61,7 +66,8 @@ class InputSchedule:
                 f"inputs must be a file, a mapping name -> (times, values) or a function, found {type(inputs).__name__}"
             )
         _check_names(inputs, names)
-        return cls({name: _curve(name, pair, interpolation == "hold") for name, pair in inputs.items()})
+        steps = set(inputs if interpolation == "hold" else held)
+        return cls({name: _curve(name, pair, name in steps) for name, pair in inputs.items()})
 
     def knots(self) -> NDArray[np.float64]:
         """Times at which some input changes its slope or jumps."""

@@ -5,14 +5,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-_HOME = {"export": "archive", "info": "reading", "FmuInfo": "reading", "simulate": "harness"}
+_HOME = {
+    "export": "archive", "info": "reading", "FmuInfo": "reading", "simulate": "harness", "open": "harness",
+    "FmuSimulation": "running",
+}  # fmt: skip
 
-__all__ = ["FmuInfo", "export", "info", "simulate"]
+__all__ = ["FmuInfo", "FmuSimulation", "export", "info", "open", "simulate"]
 
 if TYPE_CHECKING:
     from mbdfmu.fmi.archive import export
-    from mbdfmu.fmi.harness import simulate
+    from mbdfmu.fmi.harness import open, simulate
     from mbdfmu.fmi.reading import FmuInfo, info
+    from mbdfmu.fmi.running import FmuSimulation
 
 
 def __getattr__(name: str) -> Any:

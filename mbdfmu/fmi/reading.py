@@ -54,6 +54,7 @@ class FmuInfo:
     generation_date: str
     platforms: tuple[str, ...]  # that it has binaries for
     runtime: str  # "python" if it was made by pythonfmu, else "native"
+    start_time: float | None  # these four: of the default experiment
     stop_time: float | None
     step: float | None
     tolerance: float | None
@@ -97,6 +98,7 @@ def info(path: str | os.PathLike[str]) -> FmuInfo:
             sorted({name.split("/")[1] for name in names if name.startswith("binaries/") and name.count("/") > 1})
         ),
         runtime="python" if PYTHONFMU_MARK in names else "native",
+        start_time=_number(experiment and experiment.startTime),
         stop_time=_number(experiment and experiment.stopTime),
         step=_number(experiment and experiment.stepSize),
         tolerance=_number(experiment and experiment.tolerance),
