@@ -50,14 +50,14 @@ void Driver::start() {
     chosen_at_ = -1;
     instance_.factorisations = instance_.fallbacks = 0;
     instance_.worst_velocity_violation = 0;
-    scheme_->start(instance_, options_.tolerance);
+    scheme_->start(instance_);
     watch();
 }
 
 void Driver::restart() {
     ++statistics.restarts;
     instance_.restart();
-    scheme_->start(instance_, options_.tolerance);
+    scheme_->start(instance_);
     instance_.state.restart_pending = false;
     instance_.state.drift = 0;
 }

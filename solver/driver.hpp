@@ -27,6 +27,7 @@ public:
     Driver(Instance& instance, std::unique_ptr<Scheme> scheme, const DriverOptions& options)
         : instance_(instance), scheme_(std::move(scheme)), options_(options) {
         scheme_->fixed_steps = options_.step > 0;
+        scheme_->set_tolerance(options_.tolerance);
     }
 
     void start();                      // at a consistent state

@@ -276,7 +276,7 @@ void Driver::start_after(double at) {
     State& s = instance_.state;
     s.t = at + instant(at);
     instance_.restart();
-    scheme_->start(instance_, options_.tolerance);
+    scheme_->start(instance_);
     s.t = at, s.drift = 0;
 }
 

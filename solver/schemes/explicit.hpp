@@ -36,8 +36,7 @@ public:
     double next_error(double error) const override { return formula_->next_error(error); }
     std::size_t memory_size() const override { return end_at() + (continuous() ? end_size() : 0); }
 
-    void start(Instance& i, double tolerance) override {
-        tolerance_ = tolerance;
+    void start(Instance& i) override {
         State& st = i.state;
         st.memory.assign(memory_size(), 0.0);
         for (int k = 0; k < s_.nv; ++k) st.memory[k] = std::max(i.unit(k), std::fabs(st.q[k]));
@@ -132,7 +131,7 @@ private:
     std::unique_ptr<Treatment> treatment_;
     Index1 index1_;
     std::vector<double> y_, phi_;
-    double tolerance_ = 1e-6, h_ = 0, pace_ = 0;
+    double h_ = 0, pace_ = 0;
     int error_order_ = 1;
     Formula::Control control_;
     Instance* instance_ = nullptr;  // during a step

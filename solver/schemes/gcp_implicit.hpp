@@ -35,8 +35,7 @@ public:
     int error_order() const override { return 3; }
     std::size_t memory_size() const override { return layout_.size; }
 
-    void start(Instance& i, double tolerance) override {
-        tolerance_ = tolerance;
+    void start(Instance& i) override {
         auto& m = i.state.memory;
         m.assign(layout_.size, 0.0);
         for (int k = 0; k < s_.nv; ++k) m[layout_.per_weight + k] = 1 / std::max(i.unit(k), std::fabs(i.state.q[k]));
@@ -90,7 +89,7 @@ private:
     const bool simplified_;
     Reduced reduced_;
     std::vector<double> r_;
-    double tolerance_ = 1e-6, h_ = 0;
+    double h_ = 0;
     double change_ = 0;  // by the last correction
 
     // ---- the scheme's memory within State: the partition, its condition when chosen and whether it is worn, weights

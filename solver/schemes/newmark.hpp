@@ -128,8 +128,7 @@ public:
     int error_order() const override { return 3; }
     std::size_t memory_size() const override { return layout_.size; }
 
-    void start(Instance& i, double tolerance) override {
-        tolerance_ = tolerance;
+    void start(Instance& i) override {
         h_ = 0;
         auto& m = i.state.memory;
         m.assign(layout_.size, 0.0);
@@ -200,7 +199,7 @@ private:
     const bool stabilised_;
     bool starting_ = false;                                    // the step is a first one of (T15.10)
     double alpha_m_ = 0, alpha_f_ = 0, beta_ = 0, gamma_ = 0;  // of the step
-    double tolerance_ = 1e-6, h_ = 0;
+    double h_ = 0;
     std::vector<double> q_, v_;
     std::vector<double> z_;                    // the unknowns: a, lambda, Xdot, Y; stabilised, G e/h also
     double *a_, *lambda_, *xdot_, *y_, *gap_;  // where they lie in z

@@ -53,10 +53,10 @@ public:
     double least_growth() const override { return 1.2; }
     std::size_t memory_size() const override { return layout_.size; }
 
-    void start(Instance& i, double tolerance) override {
-        // [HairerWanner96] radau5.f: what the embedded formula of order 3 may miss, so that the method misses
-        // `tolerance` about
-        tolerance_ = 0.1 * std::pow(tolerance, 2.0 / 3);
+    // [HairerWanner96] radau5.f: what the embedded formula of order 3 may miss, so that the method misses `tolerance`
+    // about
+    void set_tolerance(double tolerance) override { tolerance_ = 0.1 * std::pow(tolerance, 2.0 / 3); }
+    void start(Instance& i) override {
         State& st = i.state;
         st.memory.assign(layout_.size, 0.0);
         double* m = st.memory.data();
@@ -119,7 +119,7 @@ private:
 
     const System& s_;
     const RadauOptions o_;
-    double tolerance_ = 1e-6, h_ = 0, error_ = 0;
+    double h_ = 0, error_ = 0;
     Stages q_, v_, x_, z_, r_;
     std::vector<double> q_flat_, per_speed_, rates_, b_, f_, q_miss_;
     std::vector<Complex> bc_;

@@ -33,6 +33,8 @@ public:
     virtual ~Scheme() = default;
     // steps are of a given size and stand, whatever their error is
     bool fixed_steps = false;
+    // of the local error
+    virtual void set_tolerance(double tolerance) { tolerance_ = tolerance; }
     // the local error is O(h^error_order)
     virtual int error_order() const = 0;
     // the step size grows by no less than this, as a change of it costs something
@@ -45,7 +47,7 @@ public:
     // numbers in state.memory
     virtual std::size_t memory_size() const = 0;
     // fills state.memory at a consistent state (start and restart)
-    virtual void start(Instance& instance, double tolerance) = 0;
+    virtual void start(Instance& instance) = 0;
     // tries one step; the state is untouched until accept()
     virtual StepResult step(Instance& instance, double h, Statistics& statistics) = 0;
     virtual void accept(Instance& instance) = 0;
@@ -64,6 +66,9 @@ public:
     virtual void show(Instance&, double /*t*/) {}
     // the state at its end
     virtual void go_on(Instance&) {}
+
+protected:
+    double tolerance_ = 1e-6;
 };
 
 }  // namespace mbd

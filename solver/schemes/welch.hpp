@@ -48,8 +48,7 @@ public:
     int error_order() const override { return corrections_ > 0 ? 3 : 2; }
     std::size_t memory_size() const override { return layout_.size; }
 
-    void start(Instance& i, double tolerance) override {
-        tolerance_ = tolerance;
+    void start(Instance& i) override {
         State& st = i.state;
         st.memory.assign(layout_.size, 0.0);
         double* m = st.memory.data();
@@ -108,7 +107,7 @@ private:
     Index1 index1_;
     Motion place_, next_;  // where accelerations are asked for; where the step ends
     std::vector<double> phi_, still_, asked_, open_, no_gamma_, zero_, mean_, error_;
-    double tolerance_ = 1e-6, h_ = 0;
+    double h_ = 0;
     Order order_ = Order::eager;
 
     // ---- the scheme's memory within State: weights of the errors, then v and X at t_{n-1}, their mean rates over the

@@ -1,0 +1,196 @@
+// FMI 2.0: the functions that co-simulation and model exchange share, and those of co-simulation. An adapter without
+// logic of its own: arguments are checked for being there, the rest is the slave's.
+#include "fmi2.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "adapter.hpp"
+
+namespace {
+
+using namespace mbd;
+
+static_assert(sizeof(fmi2ValueReference) == sizeof(std::uint32_t));
+
+fmi2Status as_fmi(Answer answer) { return static_cast<fmi2Status>(answer); }
+
+// Calls the slave behind a handle.
+template <class Action>
+fmi2Status with(fmi2Component c, Action&& action) {
+    return c ? as_fmi(fmi::answered(*static_cast<Slave*>(c), action)) : fmi2Error;
+}
+
+Slave::Hear heard_by(const fmi2CallbackFunctions* callbacks, const std::string& name) {
+    if (!callbacks || !callbacks->logger) return [](auto&&...) {};
+    const auto logger = callbacks->logger;
+    const auto environment = callbacks->componentEnvironment;
+    return [=](Answer answer, const char* category, const std::string& text) {
+        logger(environment, name.c_str(), as_fmi(answer), category, "%s", text.c_str());
+    };
+}
+
+// Numbers of another C type, as the slave takes them.
+template <class T>
+fmi2Status set_as(fmi2Component c, const fmi2ValueReference* vr, size_t n, Interface::Type type, const T* values) {
+    return with(c, [&](Slave& s) {
+        if (n > 0 && !values) return s.refuse("values are missing");
+        const std::vector<double> numbers(values, values + n);
+        return s.set(vr, n, type, numbers.data(), n);
+    });
+}
+
+template <class T>
+fmi2Status get_as(fmi2Component c, const fmi2ValueReference* vr, size_t n, Interface::Type type, T* values) {
+    return with(c, [&](Slave& s) {
+        if (n > 0 && !values) return s.refuse("room for values is missing");
+        std::vector<double> numbers(n);
+        const Answer answer = s.get(vr, n, type, numbers.data(), n);
+        if (answer == Answer::ok)
+            std::transform(numbers.begin(), numbers.end(), values, [](double x) { return static_cast<T>(x); });
+        return answer;
+    });
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- creation, logging
+
+const char* fmi2GetTypesPlatform() { return fmi2TypesPlatform; }
+const char* fmi2GetVersion() { return fmi2Version; }
+
+fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, fmi2String resources,
+                              const fmi2CallbackFunctions* callbacks, fmi2Boolean, fmi2Boolean logging) {
+    const auto hear = heard_by(callbacks, name ? name : "");
+    return fmi::made(hear, [&] {
+        if (!name || !*name) throw ModelError("the instance has no name");
+        const auto kind = type == fmi2CoSimulation ? Slave::Kind::co_simulation : Slave::Kind::model_exchange;
+        return fmi::slave_from({resources, guid, kind, logging != fmi2False}, hear).release();
+    });
+}
+
+void fmi2FreeInstance(fmi2Component c) { delete static_cast<Slave*>(c); }
+
+fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean on, size_t n, const fmi2String categories[]) {
+    return with(c, [&](Slave& s) {
+        if (n > 0 && !categories) return s.refuse("log categories are missing");
+        return s.set_debug_logging(on != fmi2False, {categories, categories + n});
+    });
+}
+
+// ---------------------------------------------------------------- lifecycle
+
+fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean tolerance_defined, fmi2Real tolerance, fmi2Real start,
+                               fmi2Boolean stop_defined, fmi2Real stop) {
+    const auto optional = [](fmi2Boolean defined, double x) { return defined ? std::optional(x) : std::nullopt; };
+    return with(c, [&](Slave& s) {
+        return s.setup(start, optional(stop_defined, stop), optional(tolerance_defined, tolerance));
+    });
+}
+
+fmi2Status fmi2EnterInitializationMode(fmi2Component c) {
+    return with(c, [](Slave& s) { return s.enter_initialization(); });
+}
+fmi2Status fmi2ExitInitializationMode(fmi2Component c) {
+    return with(c, [](Slave& s) { return s.exit_initialization(); });
+}
+fmi2Status fmi2Terminate(fmi2Component c) {
+    return with(c, [](Slave& s) { return s.terminate(); });
+}
+fmi2Status fmi2Reset(fmi2Component c) {
+    return with(c, [](Slave& s) { return s.reset(); });
+}
+
+// ---------------------------------------------------------------- values
+
+fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Real values[]) {
+    return with(c, [&](Slave& s) { return s.get(vr, n, Interface::Type::real, values, n); });
+}
+fmi2Status fmi2GetInteger(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Integer values[]) {
+    return get_as(c, vr, n, Interface::Type::integer, values);
+}
+fmi2Status fmi2GetBoolean(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Boolean values[]) {
+    return get_as(c, vr, n, Interface::Type::boolean, values);
+}
+fmi2Status fmi2GetString(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2String values[]) {
+    return with(c, [&](Slave& s) { return s.get_texts(vr, n, values); });
+}
+fmi2Status fmi2SetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2Real values[]) {
+    return with(c, [&](Slave& s) { return s.set(vr, n, Interface::Type::real, values, n); });
+}
+fmi2Status fmi2SetInteger(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2Integer values[]) {
+    return set_as(c, vr, n, Interface::Type::integer, values);
+}
+fmi2Status fmi2SetBoolean(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2Boolean values[]) {
+    return set_as(c, vr, n, Interface::Type::boolean, values);
+}
+fmi2Status fmi2SetString(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2String values[]) {
+    return with(c, [&](Slave& s) { return s.set_texts(vr, n, values); });
+}
+
+// ---------------------------------------------------------------- states
+
+namespace {
+Slave::Snapshot* snapshot(fmi2FMUstate state) { return static_cast<Slave::Snapshot*>(state); }
+}  // namespace
+
+fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate* state) {
+    return with(c, [&](Slave& s) {
+        if (!state) return s.refuse("room for the state is missing");
+        Slave::Snapshot* to = snapshot(*state);
+        const Answer answer = s.save(to);
+        *state = to;
+        return answer;
+    });
+}
+fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate state) {
+    return with(c, [&](Slave& s) { return s.restore(snapshot(state)); });
+}
+fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate* state) {
+    return with(c, [&](Slave& s) {
+        if (!state) return Answer::ok;
+        Slave::Snapshot* gone = snapshot(*state);
+        s.release(gone);
+        *state = nullptr;
+        return Answer::ok;
+    });
+}
+// ---------------------------------------------------------------- co-simulation
+
+fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference vr[], size_t n,
+                                       const fmi2Integer order[], const fmi2Real values[]) {
+    return with(c, [&](Slave& s) { return s.set_slopes(vr, n, order, values, n); });
+}
+fmi2Status fmi2DoStep(fmi2Component c, fmi2Real time, fmi2Real size, fmi2Boolean) {
+    return with(c, [&](Slave& s) { return s.do_step(time, size); });
+}
+fmi2Status fmi2CancelStep(fmi2Component c) {
+    return with(c,
+                [](Slave& s) { return s.refuse("there is no step to be cancelled: steps end before doStep returns"); });
+}
+
+fmi2Status fmi2GetStatus(fmi2Component c, const fmi2StatusKind, fmi2Status*) {
+    return with(c, [](Slave& s) { return s.refuse("the status is that which doStep has returned"); });
+}
+fmi2Status fmi2GetRealStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Real* value) {
+    return with(c, [&](Slave& s) {
+        if (kind != fmi2LastSuccessfulTime || !value)
+            return s.refuse("of real numbers there is only fmi2LastSuccessfulTime");
+        *value = s.time();
+        return Answer::ok;
+    });
+}
+fmi2Status fmi2GetIntegerStatus(fmi2Component c, const fmi2StatusKind, fmi2Integer*) {
+    return with(c, [](Slave& s) { return s.refuse("there is no status that is a whole number"); });
+}
+fmi2Status fmi2GetBooleanStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Boolean* value) {
+    return with(c, [&](Slave& s) {
+        if (kind != fmi2Terminated || !value) return s.refuse("of true or false there is only fmi2Terminated");
+        *value = fmi2False;  // a slave never asks for the end
+        return Answer::ok;
+    });
+}
+fmi2Status fmi2GetStringStatus(fmi2Component c, const fmi2StatusKind, fmi2String*) {
+    return with(c, [](Slave& s) { return s.refuse("there is no status in words: steps end before doStep returns"); });
+}
