@@ -445,7 +445,7 @@ class Model:
         return mbdfmu.fmi.export(self._shared().lowered, path, settings=chosen, runtime=runtime or "python")
 
     def _schedule(self, inputs: Any, interpolation: str) -> InputSchedule:
-        known = {name: i.unit for name, i in self.symbolic.description.inputs.items()}
+        known = {s.name: s.unit for s in self.symbolic.inputs}
         if isinstance(inputs, str | Path):
             table = read_inputs(inputs, known)
             inputs = {name: (table.time, table[name]) for name in table.columns}

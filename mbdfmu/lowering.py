@@ -132,7 +132,7 @@ class _Lowering:
         self.y = {s.name: k for k, s in enumerate(model.unknowns)}
         self.p = {s.name: k for k, s in enumerate(model.parameters)}
         self.settable = frozenset(s.node for s in model.parameters)
-        self.u = {name: k for k, name in enumerate(model.description.inputs)}
+        self.u = {s.name: k for k, s in enumerate(model.inputs)}
         places = {f"{b}.{e}": self.nv + 4 * n + k for n, b in enumerate(self.spatial) for k, e in enumerate(QUATERNION)}
         self.places: dict[str, dict[str, int]] = {  # of symbols by space
             "u": self.u, "ud": self.u, "p": self.p, "lam": self.lam, "q": self.q | places, "v": self.q, "a": self.q,
@@ -187,7 +187,11 @@ class _Lowering:
         gravity_at = self.constants.block([*m.gravity, *[zero] * (3 - len(m.gravity))], "gravity")
         names = [f"start value of {c.label}" for c in m.coordinates]
         turned = [f"start orientation of body '{b}'" for b in self.spatial for _ in QUATERNION]
-        inputs = {f"start value of input '{n}'": self.graph.const(i.start) for n, i in m.description.inputs.items()}
+        inputs = {
+            f"start value of input '{one}'": self.graph.const(value)
+            for name, given in m.description.inputs.items()
+            for one, value in given.starts(name).items()
+        }
         turns = {f"start value of '{w.name}'": w.start for w in m.windings}
         states = {f"start value of {s.label}": s.start for s in m.states}
         unknowns = {f"start value of {y.label}": y.start for y in m.unknowns}

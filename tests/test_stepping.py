@@ -1,6 +1,7 @@
 """Stepping from Python: exact times, inputs, save and restore bit for bit, parameters, independence of instances."""
 
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -224,3 +225,40 @@ def test_law_that_switches_on_a_reaction_is_consistent() -> None:
     simulation = model.start()
     assert simulation["hinge.reaction.y"] > 0.5
     assert simulation["bar.alpha"] == pytest.approx((0.3 - 9.81 / 2) * 3)
+
+
+def pushed(**inputs: mbd.Input) -> mbd.Model:
+    model = mbd.Model("pushed")
+    for name, one in inputs.items():
+        model.add(name, one)
+    model.add("x", mbd.Coordinate(force="u[1] - u[2] + 2*u[3]", unit="m"))
+    model.add_mass("x", 2.0)
+    return model
+
+
+def test_list_of_start_values_makes_an_array_of_inputs() -> None:
+    sim = pushed(u=mbd.Input(start=[0.5, 0, 1], unit="N")).start()
+    assert (sim["u[1]"], sim["u[2]"], sim["u[3]"]) == (0.5, 0, 1)
+    sim["u[2]"] = 0.25
+    sim.step(0.1)
+    assert sim["x"] == pytest.approx((0.5 - 0.25 + 2) / 2 * 0.1**2 / 2, rel=1e-12)  # constant force: exact
+    with pytest.raises(mbd.ModelError, match=r"no input 'u'"):
+        sim["u"] = 1.0
+
+
+def test_arrays_of_inputs_keep_their_bounds_and_travel_in_files(tmp_path: Path) -> None:
+    model = pushed(u=mbd.Input(start=[0.5, 0, 1], unit="N"))
+    model.save(tmp_path / "pushed.json")
+    assert mbd.Model.load(tmp_path / "pushed.json").start()["u[3]"] == 1
+    with pytest.raises(mbd.ModelError, match=r"start must lie within min and max, found 5"):
+        mbd.Input(start=[0, 5], max=3)
+    with pytest.raises(mbd.ModelError, match="at least two numbers"):
+        mbd.Input(start=[1])
+
+
+def test_submodels_bring_arrays_of_inputs() -> None:
+    whole = mbd.Model("whole")
+    whole.add("part", mbd.Submodel(model=pushed(u=mbd.Input(start=[1, 2, 3])).description))
+    sim = whole.start()
+    assert sim["part.u[2]"] == 2
+    assert sim["der(part.x,2)"] == pytest.approx((1 - 2 + 6) / 2)

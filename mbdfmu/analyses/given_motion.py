@@ -124,7 +124,7 @@ class MotionReader:
             accelerations=accelerations,
             states=self._states(),
             turns=self._whole(w.name for w in self.model.windings),
-            inputs={name: self._column(name) for name in self.model.description.inputs if name in self._columns},
+            inputs={s.name: self._column(s.name) for s in self.model.inputs if s.name in self._columns},
             notes=tuple(self._notes()),
         )
 

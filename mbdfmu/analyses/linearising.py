@@ -54,11 +54,11 @@ def wanted(
 ) -> Wanted:
     """What is asked for by names and patterns; a ModelError lists all that fits nothing."""
     problems: list[str] = []
-    description, signals = model.description, list(model.signals)
+    signals, driven = list(model.signals), [s.name for s in model.inputs]
     coordinates = [c.name for c in model.coordinates]
     found = Wanted(
-        inputs=_named("inputs", inputs, description.inputs, description.inputs, problems),
-        outputs=_named("outputs", outputs, description.outputs, signals, problems),
+        inputs=_named("inputs", inputs, driven, driven, problems),
+        outputs=_named("outputs", outputs, model.description.outputs, signals, problems),
         coordinates=_named("states", states, (), coordinates, problems),
         at=at,
     )

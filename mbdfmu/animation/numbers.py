@@ -79,5 +79,5 @@ def _given(description: Description) -> dict[str, float | str]:
         for axis, value in zip("xyz", description.point(body.position), strict=False)
     }
     angles = {f"{name}.phi.start": body.angle for name, body in description.bodies.items()}
-    inputs = {name: input_.start for name, input_ in description.inputs.items()}
+    inputs = {one: value for name, given in description.inputs.items() for one, value in given.starts(name).items()}
     return {"time": 0.0} | starts | angles | inputs | {name: p.value for name, p in description.parameters.items()}

@@ -50,6 +50,7 @@ from mbdfmu.description.values import (
     PythonFunction,
     Quadruple,
     Several,
+    SeveralNumbers,
     Sizes,
     Spin,
     Text,
@@ -156,16 +157,22 @@ class Parameter(Short):
 
 
 class Input(Part):
-    """A signal that comes from outside: a file, a controller, another FMU."""
+    """A signal that comes from outside, or a list of them: a file, a controller, another FMU."""
 
     unit: UnitText = ""
-    start: Number = 0.0
+    start: SeveralNumbers = 0.0  # a list makes an array
     min: Number | None = None
     max: Number | None = None
 
+    def starts(self, name: str) -> dict[str, float]:
+        """The start value of every signal: of `u`, or of `u[1]`, `u[2]`, .."""
+        values = self.start if isinstance(self.start, tuple) else (self.start,)
+        return dict(zip(components(name, self.start), values, strict=True))
+
     @model_validator(mode="after")
     def _within_bounds(self) -> Self:
-        _check_bounds("start", self.start, self.min, self.max)
+        for value in self.starts("").values():
+            _check_bounds("start", value, self.min, self.max)
         return self
 
 

@@ -439,6 +439,10 @@ Several = Annotated[
     | Annotated[_Values, BeforeValidator(_filled), WithJsonSchema(_LIST), Tag("<list>")],
     Discriminator(_kind),
 ]
+SeveralNumbers = Annotated[
+    Annotated[Number, Tag("<value>")] | Annotated[Numbers, Tag("<list>")],
+    Discriminator(_kind),
+]
 Series = Annotated[_Values, BeforeValidator(_series), WithJsonSchema(_LIST)]
 Matrix = Annotated[
     tuple[Series, ...],

@@ -128,9 +128,10 @@ class _Builder:
             self.names.postpone(name, partial(self._parameter, name))
         self.names.settle()
         for name, i in self.d.inputs.items():
-            node = self.graph.symbol("u", name)
-            self.draft.add(Signal(name=name, unit=i.unit, node=node, causality="input", start=i.start, minimum=i.min,
-                                  maximum=i.max, text=i.text))  # fmt: skip
+            for one, start in i.starts(name).items():
+                node = self.graph.symbol("u", one)
+                self.draft.add(Signal(name=one, unit=i.unit, node=node, causality="input", start=start, minimum=i.min,
+                                      maximum=i.max, text=i.text))  # fmt: skip
 
     def _parameter(self, name: str) -> None:
         p = self.d.parameters[name]

@@ -209,6 +209,11 @@ class SymbolicModel:
         """The parameters that an instance may change, in order."""
         return [s for s in self.signals.values() if s.causality == "parameter"]
 
+    @property
+    def inputs(self) -> list[Signal]:
+        """The signals that come from outside, in order."""
+        return [s for s in self.signals.values() if s.causality == "input"]
+
     def matching(self, pattern: str) -> list[Signal]:
         """Signals whose name fits a pattern such as `crank.*`; a full name, `r[1]` too, fits only itself."""
         if pattern in self.signals:
