@@ -48,6 +48,7 @@ double Driver::instant(double t) { return 4 * std::numeric_limits<double>::epsil
 void Driver::start() {
     statistics = Statistics{};
     chosen_at_ = -1;
+    waiting_ = false;
     instance_.factorisations = instance_.fallbacks = 0;
     instance_.worst_velocity_violation = 0;
     scheme_->start(instance_);
@@ -70,6 +71,7 @@ void Driver::restore(const State& saved) {
     occurrences_.resize(std::min(occurrences_.size(), static_cast<std::size_t>(saved.events)));
     chosen_at_ = -1;
     burst_ = 0;
+    waiting_ = false;
     instance_.let_time_run();
     instance_.update();
     instance_.report();
@@ -117,12 +119,13 @@ bool Driver::advance(double t, Poll poll, void* context, long limit) {
     if (t < instance_.state.t)
         throw ModelError("cannot advance from t = " + shown(instance_.state.t) + " s back to t = " + shown(t) + " s");
     if (instance_.state.restart_pending) restart();
+    waiting_ = false;
     look();
     bool stopped = false;
     limit_ = limit > 0 ? statistics.steps + limit : 0;
     State& s = instance_.state;
     within_last_step(t);
-    for (long k = 1; s.t < t && !stopped && !limited(); ++k) {
+    for (long k = 1; s.t < t && !stopped && !paused(); ++k) {
         const double at = next_break(), until = horizon(t, at), end = std::min(t, until);
         if (s.t == until)
             cross_break(at);
@@ -262,13 +265,14 @@ void Driver::fixed_steps(double t, Poll poll, void* context, bool& stopped) {
                 s.t = begin + static_cast<double>(++k) * h;
                 if (k == count) s.t = t;
                 look();
+                if (waiting_) return;
                 continue;
             }
             if (result.status == Status::turned || !rows_chosen_anew(result, h)) fail(result, h);
             --k;
             continue;
         }
-        if (!taken(result, h, k == count ? t : begin + static_cast<double>(k) * h) || limited()) return;
+        if (!taken(result, h, k == count ? t : begin + static_cast<double>(k) * h) || paused()) return;
         if (poll && k % poll_interval == 0 && k < count && poll(context)) {
             stopped = true;
             return;
@@ -306,6 +310,13 @@ double Driver::next_size(double remaining, bool passing, bool& last) const {
     const double count = std::ceil(remaining / h * (1 - 1e-10));
     last = count <= 1;
     return last ? remaining : remaining / count;
+}
+
+double Driver::reach(double t) const {
+    const State& s = instance_.state;
+    if (!(t > s.t)) return t;
+    const double h = options_.step > 0 ? options_.step : s.h > 0 ? s.h : first_step(t - s.t);
+    return std::min(t, s.t + (options_.largest_step > 0 ? std::min(h, options_.largest_step) : h));
 }
 
 // The size of the next step after one of size h that was accepted.
@@ -353,7 +364,7 @@ void Driver::controlled_steps(double t, double until, Poll poll, void* context, 
             follow(h, result.error, after_rejection);
             after_rejection = false;
             if (s.t > t) s.ahead = s.t, s.t -= h, within_last_step(t);
-            if (!arrived || limited()) return;
+            if (!arrived || paused()) return;
         } else {
             after_rejection = cut(result, h) || after_rejection;
         }

@@ -40,6 +40,13 @@ public:
     // Throws StepFailed; the state is the last good one.
     bool advance(double t, Poll poll = nullptr, void* context = nullptr, long limit = 0);
 
+    // Where events wait, advance() stops at the time of one before it happens, and let_happen() goes on.
+    bool events_wait = false;
+    bool waiting() const { return waiting_; }
+    void let_happen();
+    // Where the next step towards `t` is likely to end.
+    double reach(double t) const;
+
     Statistics statistics;
 
     // What has occurred since the start: time, and the name of an event, impact or crossing.
@@ -51,6 +58,7 @@ private:
     DriverOptions options_;
     double chosen_at_ = -1;  // time of the last try with other rows
     long limit_ = 0;         // value of statistics.steps at which advance() returns; 0 = none
+    bool waiting_ = false;   // something has been found to occur here
 
     // ---- events and breaks (events.cpp)
     std::vector<std::pair<double, std::string>> occurrences_;
@@ -70,6 +78,7 @@ private:
     void locate(double h);
     double approach(double quiet, double beyond, double near_enough);
     bool drifted_into(double first, double width, double longest);
+    void act_or_wait();
     void act();
     bool gather(bool first);
     void happen();
@@ -81,7 +90,7 @@ private:
 
     // what lies this near counts as one time
     static double instant(double t);
-    bool limited() const { return limit_ > 0 && statistics.steps >= limit_; }
+    bool paused() const { return waiting_ || (limit_ > 0 && statistics.steps >= limit_); }
     double first_step(double remaining) const;
     // towards t; they return early where an event has started the motion anew
     void fixed_steps(double t, Poll poll, void* context, bool& stopped);

@@ -87,9 +87,25 @@ void Driver::look() {
     if (!instance_.system.switches.any()) return;
     see();
     if (excess() > 0)
-        act();
+        act_or_wait();
     else
         remember_sides(false);
+}
+
+// What waits, and what inputs or parameters have made true since.
+void Driver::let_happen() {
+    waiting_ = false;
+    if (instance_.state.restart_pending) restart();
+    if (!instance_.system.switches.any()) return;
+    see();
+    act();
+}
+
+void Driver::act_or_wait() {
+    if (events_wait)
+        waiting_ = true;
+    else
+        act();
 }
 
 // After a step of size h from `before_`.
@@ -100,7 +116,7 @@ bool Driver::occurred(double h) {
         return false;
     }
     locate(h);
-    act();
+    act_or_wait();
     return true;
 }
 
