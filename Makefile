@@ -10,15 +10,17 @@ INSTALLED := pyproject.toml CMakeLists.txt $(shell find solver models fmus -name
 NATIVE := $(shell find solver -name '*.cpp' -o -name '*.hpp')
 EXAMPLES := $(sort $(wildcard examples/*.py))
 READ_REQUIRES := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])
+READ_BINARIES := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["binaries"])
 BUILD_REQUIRES = $$($(1)/bin/python -c '$(READ_REQUIRES)') cmake ninja
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export MPLBACKEND := Agg
+export ZIG_GLOBAL_CACHE_DIR ?= $(CURDIR)/build/zig
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tools build demo test lint format types docs examples bench bench-workprecision nightly sanitize wheel clean
+.PHONY: help tools build demo test lint format types docs examples bench bench-workprecision native-binaries nightly sanitize wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,7 +96,14 @@ bench-workprecision: $(STAMP) ## error over CPU time of all schemes and peers
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[bench]'
 	$(BIN)/python benchmarks/workprecision.py
 
-nightly: lint types docs ## all tests with full counts, sanitizers, the wheel
+# zig uses all processors itself. The second installation takes along what the first step has built.
+native-binaries: $(STAMP) ## the library of FMUs for Linux, Windows and macOS, by ziglang
+	$(BIN)/python -m pip install --quiet $$($(BIN)/python -c '$(READ_BINARIES)')
+	$(BIN)/cmake --build $$(ls -td build/editable-* | head -1) --target native_binaries -j 1
+	@rm -f $(STAMP)
+	@$(MAKE) --no-print-directory build
+
+nightly: lint types docs native-binaries ## all tests with full counts, sanitizers, the wheel
 	MBDFMU_COUNTS=full $(BIN)/python -m pytest -n 2
 	@$(MAKE) --no-print-directory examples
 	$(BIN)/python benchmarks/run.py --smallest

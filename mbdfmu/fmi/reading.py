@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mbdfmu.errors import ModelError, did_you_mean
+from mbdfmu.fmi.binaries import oldest_glibc
 from mbdfmu.fmi.interface import Value
 
 KINDS = {
@@ -53,6 +54,7 @@ class FmuInfo:
     generation_tool: str
     generation_date: str
     platforms: tuple[str, ...]  # that it has binaries for
+    glibc: Mapping[str, str]  # of Linux platforms: the oldest C library that will do
     runtime: str  # "python" if it was made by pythonfmu, else "native"
     start_time: float | None  # these four: of the default experiment
     stop_time: float | None
@@ -83,7 +85,7 @@ class FmuInfo:
 
 def info(path: str | os.PathLike[str]) -> FmuInfo:
     """Read an FMU file of FMI 1, 2 or 3."""
-    description, names = _read(Path(path))
+    description, names, glibc = _read(Path(path))
     experiment = description.defaultExperiment
     return FmuInfo(
         path=Path(path),
@@ -97,6 +99,7 @@ def info(path: str | os.PathLike[str]) -> FmuInfo:
         platforms=tuple(
             sorted({name.split("/")[1] for name in names if name.startswith("binaries/") and name.count("/") > 1})
         ),
+        glibc=glibc,
         runtime="python" if PYTHONFMU_MARK in names else "native",
         start_time=_number(experiment and experiment.startTime),
         stop_time=_number(experiment and experiment.stopTime),
@@ -107,7 +110,7 @@ def info(path: str | os.PathLike[str]) -> FmuInfo:
     )
 
 
-def _read(path: Path) -> tuple[Any, set[str]]:
+def _read(path: Path) -> tuple[Any, set[str], dict[str, str]]:
     from fmpy import read_model_description
 
     if not path.is_file():
@@ -115,9 +118,18 @@ def _read(path: Path) -> tuple[Any, set[str]]:
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
-        return read_model_description(os.fspath(path), validate=False), names
+            glibc = {
+                name.split("/")[1]: version
+                for name in sorted(names)
+                if _is_library(name) and (version := oldest_glibc(archive.read(name)))
+            }
+        return read_model_description(os.fspath(path), validate=False), names, glibc
     except Exception as error:  # fmpy raises whatever its XML and zip libraries do
         raise ModelError(f"{path}: cannot be read as an FMU: {error}") from error
+
+
+def _is_library(name: str) -> bool:
+    return name.startswith("binaries/") and name.count("/") == 2 and name.endswith(".so")
 
 
 def _capabilities(co_simulation: Any) -> dict[str, bool]:

@@ -33,6 +33,7 @@ FMU_FACTS = (
     "kinds",
     "runtime",
     "platforms",
+    "glibc",
     "generation_tool",
     "stop_time",
     "step",

@@ -89,16 +89,25 @@ def _functions() -> Iterator[str]:
     yield "  constants: pi, deg (30*deg is 30 degrees in rad)"
 
 
+def _platforms() -> Iterator[str]:
+    from mbdfmu.fmi.binaries import CURE, PLATFORMS, available, needs
+
+    built = available()
+    yield columns((name, needs(name, built[name].read_bytes())) for name in built)
+    if missing := [name for name in PLATFORMS if name not in built]:
+        yield f"  not built: {', '.join(missing)}; {CURE}"
+
+
 KINDS: dict[str, Callable[[], Iterator[str]]] = {
     "models": _models, "joints": _joints, "forces": _forces, "blocks": _blocks, "schemes": _schemes,
-    "functions": _functions,
+    "functions": _functions, "platforms": _platforms,
 }  # fmt: skip
 
 
 @click.command(epilog=example("mbdfmu list", "mbdfmu list models", "mbdfmu list schemes"))
-@click.argument("kind", type=word(*KINDS), required=False, metavar="[models|joints|forces|blocks|schemes|functions]")
+@click.argument("kind", type=word(*KINDS), required=False, metavar=f"[{'|'.join(KINDS)}]")
 def command(kind: str | None) -> None:
-    """List models, joints, forces, blocks, schemes, functions."""
+    """List models, joints, forces, blocks, schemes, functions, platforms."""
     for name in [kind] if kind else KINDS:
         click.echo(f"{name}")
         for text in KINDS[name]():

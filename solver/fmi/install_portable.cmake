@@ -1,0 +1,17 @@
+# Runs at installation: takes the LIBRARIES of `make native-binaries` along, but for the platform KEPT and for what is older
+# than one of its INPUTS.
+foreach(library IN LISTS LIBRARIES)
+    get_filename_component(folder ${library} DIRECTORY)
+    get_filename_component(platform ${folder} NAME)
+    set(newer "")
+    foreach(input IN LISTS INPUTS)
+        if(EXISTS ${library} AND ${input} IS_NEWER_THAN ${library})
+            set(newer ${input})
+        endif()
+    endforeach()
+    if(newer)
+        message(WARNING "left out: ${library} is older than ${newer}; run 'make native-binaries'")
+    elseif(EXISTS ${library} AND NOT platform STREQUAL KEPT)
+        file(INSTALL ${library} DESTINATION ${CMAKE_INSTALL_PREFIX}/mbdfmu/binaries/${platform})
+    endif()
+endforeach()
