@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "schemes/table.hpp"
+#include "slave_run.hpp"
 
 namespace mbd {
 namespace {
@@ -24,23 +25,28 @@ enum Level { level_errors = 1, level_warnings, level_events, level_steps };
 constexpr unsigned bit(Mode mode) { return 1u << static_cast<int>(mode); }
 constexpr unsigned preparing = bit(Mode::instantiated) | bit(Mode::initialization);
 constexpr unsigned running = bit(Mode::step) | bit(Mode::event) | bit(Mode::continuous);
-constexpr unsigned evaluating = bit(Mode::initialization) | running, everywhere = ~0u;
+constexpr unsigned evaluating = bit(Mode::initialization) | running;
+constexpr unsigned within = bit(Mode::foresight) | bit(Mode::progress), everywhere = ~within;
 
 struct Rule {
     const char* what;  // in messages
     unsigned modes;    // in which it is allowed
 };
 
-// FMI 2.0.4 sections 3.2.3 and 4.2.4, in the order of Slave::Call.
+// FMI 2.0.4 sections 3.2.3 and 4.2.4, FMI 3.0.2 sections 2.3 and 4.2, in the order of Slave::Call.
 constexpr Rule rules[] = {
     {"setting up the experiment", bit(Mode::instantiated)},
     {"entering the initialization mode", bit(Mode::instantiated)},
     {"leaving the initialization mode", bit(Mode::initialization)},
-    {"reading values", evaluating | bit(Mode::terminated)},
-    {"setting values", preparing | running},
+    {"reading values", evaluating | bit(Mode::progress) | bit(Mode::terminated)},
+    {"reading start values", bit(Mode::instantiated)},
+    {"setting values", preparing | running | bit(Mode::foresight)},
     {"setting derivatives of inputs", preparing | bit(Mode::step)},
-    {"reading derivatives of outputs", bit(Mode::step) | bit(Mode::terminated)},
+    {"reading derivatives of outputs", bit(Mode::step) | bit(Mode::progress) | bit(Mode::terminated)},
     {"making a step", bit(Mode::step)},
+    {"entering the event mode", bit(Mode::step)},
+    {"computing discrete states", bit(Mode::event)},
+    {"entering the step mode", bit(Mode::event)},
     {"reading directional derivatives", evaluating | bit(Mode::terminated)},
     {"saving the state", preparing | running | bit(Mode::terminated)},
     {"restoring a state", everywhere},
@@ -70,6 +76,9 @@ const char* name_of(Mode mode) {
             return "event";
         case Mode::continuous:
             return "continuous-time";
+        case Mode::foresight:
+        case Mode::progress:
+            return "intermediate update";
         case Mode::terminated:
             return "terminated";
         case Mode::broken:
@@ -103,16 +112,6 @@ std::string in_seconds(double t) { return number(t, 17) + " s"; }
 
 Contents::Contents(const Bytes& model, const Bytes& interface_bytes)
     : system(model.data(), model.size()), interface(interface_bytes.data(), interface_bytes.size(), system) {}
-
-// An instance of the model and what advances it.
-struct Slave::Run {
-    Run(const System& system, std::unique_ptr<Scheme> scheme, const DriverOptions& options, const Outside& outside)
-        : instance(system), driver(instance, std::move(scheme), options) {
-        instance.work.outside = outside;
-    }
-    Instance instance;
-    Driver driver;
-};
 
 struct Slave::Snapshot {
     std::uint32_t model, interface;
@@ -234,7 +233,7 @@ Answer Slave::exit_initialization() {
         if (setting(Interface::log_level) >= level_warnings)
             for (const auto& label : started.instance.given_up())
                 say(Answer::warning, warning_log, label + " was a guess and is given up: the joints do not admit it");
-        mode_ = kind_ == Kind::co_simulation ? Mode::step : Mode::event;
+        mode_ = kind_ == Kind::co_simulation && !event_mode_ ? Mode::step : Mode::event;
     });
 }
 
@@ -348,6 +347,8 @@ Answer Slave::set(const std::uint32_t* references, std::size_t count, Type type,
 
 void Slave::check_settable(const Interface::Variable& v) const {
     if (!v.settable()) throw Refused("'" + v.name + "' cannot be set; only inputs and parameters can");
+    if (mode_ == Mode::foresight && v.role != Role::input)
+        throw Refused("'" + v.name + "' cannot be set within a step; only inputs can");
     if (!prepares() && !is_moved(v.role, v.variability))
         throw Refused("parameter '" + v.name + "' is fixed once the initialization has ended; set it before");
 }
@@ -570,22 +571,30 @@ void Slave::check_step(double time, double size) const {
 }
 
 Answer Slave::do_step(double time, double size) {
+    Reached reached;
+    return do_step(time, size, {}, reached);
+}
+
+Answer Slave::do_step(double time, double size, const Pauses& pauses, Reached& reached) {
     return attempt(Call::do_step, [&] {
         check_step(time, size);
+        check_no_event_waits("making a step");
         run();
         hold_inputs();
-        advance(time + size);
+        advance(time + size, pauses);
         std::fill(numbers_.fresh.begin(), numbers_.fresh.end(), 0);
         tell_events();
+        reached = {this->time(), this->time() < time + size, run_->driver.waiting()};
     });
 }
 
 // To a time, or back to where it was: a step that failed leaves nothing behind.
-void Slave::advance(double to) {
+void Slave::advance(double to, const Pauses& pauses) {
     before_ = run_->instance.state;
     current_ = false;
+    run_->driver.events_wait = pauses.at_events;
     try {
-        run_->driver.advance(to);
+        advance_pausing(to, pauses);
     } catch (const StepFailed& reason) {
         run_->driver.restore(before_);
         throw Discarded(std::string(reason.what()) + "; the step is taken back, t = " + in_seconds(before_.t));

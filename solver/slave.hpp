@@ -33,18 +33,24 @@ struct Refused : std::runtime_error {
 class Slave {
 public:
     enum class Kind { co_simulation, model_exchange };
-    // `step` is the step mode of co-simulation; `broken`: an unexpected error left the instance in an unknown state
-    enum class Mode { instantiated, initialization, step, event, continuous, terminated, broken };
+    // `step` is the step mode of co-simulation; foresight and progress: within a step, while the environment is asked
+    // for inputs to come or told of an internal step; `broken`: an unexpected error left the instance in an unknown
+    // state
+    enum class Mode { instantiated, initialization, step, event, continuous, foresight, progress, terminated, broken };
     // What the environment may call; slave.cpp has the table of the modes in which each is allowed.
     enum class Call {
         setup,
         enter_initialization,
         exit_initialization,
         get,
+        get_starts,
         set,
         set_slopes,
         get_rates,
         do_step,
+        interrupt,
+        handle_events,
+        resume,
         differentiate,
         save,
         restore,
@@ -82,6 +88,9 @@ public:
                std::size_t values_count);
     Answer set(const std::uint32_t* references, std::size_t count, Interface::Type type, const double* values,
                std::size_t values_count);
+    // of what has them, before anything is computed (FMI 3)
+    Answer get_starts(const std::uint32_t* references, std::size_t count, Interface::Type type, double* values,
+                      std::size_t values_count);
     Answer get_texts(const std::uint32_t* references, std::size_t count, const char** values);
     Answer set_texts(const std::uint32_t* references, std::size_t count, const char* const* values);
     // time derivatives of inputs, of order 1
@@ -94,11 +103,35 @@ public:
     Answer differentiate(const std::uint32_t* unknowns, std::size_t unknown_count, const std::uint32_t* knowns,
                          std::size_t known_count, const double* seed, std::size_t seed_count, double* values,
                          std::size_t values_count);
+    // values := (d unknowns / d knowns)^T seed
+    Answer differentiate_adjoint(const std::uint32_t* unknowns, std::size_t unknown_count, const std::uint32_t* knowns,
+                                 std::size_t known_count, const double* seed, std::size_t seed_count, double* values,
+                                 std::size_t values_count);
 
     // ---- steps
     Answer do_step(double time, double size);
     double time() const;
     Mode mode() const { return mode_; }
+
+    // ---- steps with pauses, and the event mode of co-simulation (FMI 3; slave_pauses.cpp)
+    struct Pauses {
+        bool at_events = false;  // the step may end where something occurs
+        // Before every internal step, at the time where it is likely to end: inputs that are set then go there
+        // straight.
+        std::function<void(double ahead)> before;
+        // After every internal step; returns the time up to which the step shall go on, at most.
+        std::function<double(double time)> after;
+    };
+    struct Reached {
+        double time = 0;
+        bool early = false, event_waits = false;
+    };
+    Answer do_step(double time, double size, const Pauses& pauses, Reached& reached);
+    // Events at which a step ends happen in the event mode only, when the environment says so.
+    void use_event_mode(bool on) { event_mode_ = on; }
+    Answer enter_event_mode();
+    Answer update_discrete_states();
+    Answer enter_step_mode();
 
     // ---- states
     struct Snapshot;             // all that the continuation depends on
@@ -144,6 +177,7 @@ private:
     Hear hear_;
     Outside outside_;
     Mode mode_ = Mode::instantiated;
+    bool event_mode_ = false;  // is used by the environment
     std::vector<const Interface::Variable*> settings_;
     std::vector<int> input_places_;  // of the inputs, among what can be set
     Numbers numbers_;
@@ -186,7 +220,11 @@ private:
     void hold_inputs();
     const std::vector<double>& signals();
     void check_step(double time, double size) const;
-    void advance(double to);
+    void advance(double to, const Pauses& pauses);
+    void advance_pausing(double to, const Pauses& pauses);
+    void pause(Mode mode, const std::function<void()>& call);
+    void lead_inputs(double ahead);
+    void check_no_event_waits(const char* what) const;
     void tell_events();
     std::string statistics() const;
 };
