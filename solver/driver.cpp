@@ -43,8 +43,6 @@ const char* reason(Status status) {
 
 }  // namespace
 
-double Driver::instant(double t) { return 4 * std::numeric_limits<double>::epsilon() * std::max(std::fabs(t), 1e-3); }
-
 void Driver::start() {
     statistics = Statistics{};
     chosen_at_ = -1;
@@ -68,9 +66,8 @@ void Driver::restore(const State& saved) {
     if (saved.memory.size() != scheme_->memory_size())
         throw ModelError("the saved state belongs to another scheme, or the same with other options");
     instance_.state = saved;
-    occurrences_.resize(std::min(occurrences_.size(), static_cast<std::size_t>(saved.events)));
+    happenings_.restore(saved);
     chosen_at_ = -1;
-    burst_ = 0;
     waiting_ = false;
     instance_.let_time_run();
     instance_.update();
@@ -95,25 +92,6 @@ void Driver::set_input(int index, double value, double slope) {
     s.udot[index] = slope;
 }
 
-void Driver::change_parameter(int index, double value) {
-    const double before = index >= 0 && index < instance_.system.np ? instance_.state.parameters[index] : 0;
-    const auto take = [&](double x) {
-        instance_.set_parameter(index, x);
-        instance_.update();
-    };
-    try {
-        take(value);
-        const Violation open = instance_.position_violation();
-        if (open.scaled > 1e-6)
-            throw ModelError("the change would open " + instance_.label(instance_.system.nv + open.row) + " by " +
-                             shown(open.value) + "; what fixes the geometry of joints can be set at the start only");
-    } catch (const ModelError&) {
-        take(before);
-        throw;
-    }
-    instance_.state.restart_pending = true;
-}
-
 bool Driver::advance(double t, Poll poll, void* context, long limit) {
     if (!std::isfinite(t)) throw ModelError("cannot advance to a time that is not finite");
     if (t < instance_.state.t)
@@ -126,7 +104,7 @@ bool Driver::advance(double t, Poll poll, void* context, long limit) {
     State& s = instance_.state;
     within_last_step(t);
     for (long k = 1; s.t < t && !stopped && !paused(); ++k) {
-        const double at = next_break(), until = horizon(t, at), end = std::min(t, until);
+        const double at = happenings_.next_break(s.t), until = horizon(t, at), end = std::min(t, until);
         if (s.t == until)
             cross_break(at);
         else if (short_of_a_step(until - s.t))
@@ -147,7 +125,7 @@ bool Driver::advance(double t, Poll poll, void* context, long limit) {
 bool Driver::may_pass() const {
     const State& s = instance_.state;
     const bool steady = std::all_of(s.udot.begin(), s.udot.end(), [](double slope) { return slope == 0; });
-    return options_.step == 0 && scheme_->continuous() && steady && !s.inputs_vary && !instance_.system.switches.any();
+    return options_.step == 0 && scheme_->continuous() && steady && !s.inputs_vary && !happenings_.any();
 }
 
 // How far steps towards t may reach: right before the next break, at `at`, or t itself.
@@ -180,7 +158,7 @@ void Driver::accept(const StepResult& result, double h) {
 
 // Takes a step that has succeeded, to t. False where something occurred on the way: the motion has started anew there.
 bool Driver::taken(const StepResult& result, double h, double t) {
-    const bool watched = instance_.system.switches.any();
+    const bool watched = happenings_.any();
     if (watched) before_ = instance_.state;
     accept(result, h);
     instance_.state.t = t;
@@ -197,7 +175,7 @@ bool Driver::short_of_a_step(double d) const {
 void Driver::cross_without_step(double t) {
     State& s = instance_.state;
     const double d = t - s.t;
-    const bool watched = instance_.system.switches.any();
+    const bool watched = happenings_.any();
     if (watched) before_ = s;
     drift(d);
     s.t = t;

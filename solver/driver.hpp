@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "happenings.hpp"
 #include "instance.hpp"
 #include "schemes/scheme.hpp"
 
@@ -25,7 +26,10 @@ public:
     using Poll = bool (*)(void* context);
 
     Driver(Instance& instance, std::unique_ptr<Scheme> scheme, const DriverOptions& options)
-        : instance_(instance), scheme_(std::move(scheme)), options_(options) {
+        : instance_(instance),
+          scheme_(std::move(scheme)),
+          options_(options),
+          happenings_(instance, [this] { instance_.report(); }, [this] { restart(); }) {
         scheme_->fixed_steps = options_.step > 0;
         scheme_->set_tolerance(options_.tolerance);
     }
@@ -34,8 +38,7 @@ public:
     void restart();                    // after a discontinuity
     void restore(const State& saved);  // of the same model and scheme
     void set_input(int index, double value, double slope);
-    // Changes a tunable parameter from now on; refuses (ModelError) what would open a joint.
-    void change_parameter(int index, double value);
+    void change_parameter(int index, double value) { instance_.change_parameter(index, value); }
     // Advances exactly to `t`, or by `limit` accepted steps towards it where limit > 0. False where poll stopped it.
     // Throws StepFailed; the state is the last good one.
     bool advance(double t, Poll poll = nullptr, void* context = nullptr, long limit = 0);
@@ -50,7 +53,7 @@ public:
     Statistics statistics;
 
     // What has occurred since the start: time, and the name of an event, impact or crossing.
-    const std::vector<std::pair<double, std::string>>& occurrences() const { return occurrences_; }
+    const std::vector<std::pair<double, std::string>>& occurrences() const { return happenings_.occurrences(); }
 
 private:
     Instance& instance_;
@@ -61,35 +64,20 @@ private:
     bool waiting_ = false;   // something has been found to occur here
 
     // ---- events and breaks (events.cpp)
-    std::vector<std::pair<double, std::string>> occurrences_;
-    std::vector<double> indicators_;     // at the state
-    std::vector<int> now_;               // what occurs there
+    Happenings happenings_;
     State before_, after_, last_quiet_;  // the step in which something occurs, and the motion up to it
-    long burst_ = 0;                     // occurrences since `burst_began_`, while time hardly advances
-    double burst_began_ = 0;
     void watch();
-    void see();
-    double excess(std::size_t k) const;
-    double excess() const;
-    void remember_sides(bool moved);
-    void look();
     bool occurred(double h);
     bool reached_from_before(double d);
     void locate(double h);
     double approach(double quiet, double beyond, double near_enough);
     bool drifted_into(double first, double width, double longest);
+    void look();
     void act_or_wait();
-    void act();
-    bool gather(bool first);
-    void happen();
-    void note(const std::string& name);
-    double next_break() const;
     void cross_break(double at);
     bool jumps(double at);
     void start_after(double at);
 
-    // what lies this near counts as one time
-    static double instant(double t);
     bool paused() const { return waiting_ || (limit_ > 0 && statistics.steps >= limit_); }
     double first_step(double remaining) const;
     // towards t; they return early where an event has started the motion anew

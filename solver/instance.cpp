@@ -7,6 +7,7 @@
 namespace mbd {
 namespace {
 constexpr double asked_alike = 1e-6;  // of the largest rate
+constexpr double fits = 1e-6;         // of the model's length: what a change of a parameter may open
 }  // namespace
 
 Instance::Instance(const System& s)
@@ -33,6 +34,25 @@ void Instance::set_parameter(int index, double value) {
         throw ModelError("parameter number " + std::to_string(index) + " is not in the model");
     if (!std::isfinite(value)) throw ModelError("a parameter must be a finite number");
     state.parameters[index] = value;
+}
+
+void Instance::change_parameter(int index, double value) {
+    const double before = index >= 0 && index < system.np ? state.parameters[index] : 0;
+    const auto take = [&](double x) {
+        set_parameter(index, x);
+        update();
+    };
+    try {
+        take(value);
+        const Violation open = position_violation();
+        if (open.scaled > fits)
+            throw ModelError("the change would open " + label(system.nv + open.row) + " by " + number(open.value, 6) +
+                             "; what fixes the geometry of joints can be set at the start only");
+    } catch (const ModelError&) {
+        take(before);
+        throw;
+    }
+    state.restart_pending = true;
 }
 
 const double* Instance::inputs_at(double t) {
@@ -187,7 +207,8 @@ void Instance::place_at_start() {
 
 void Instance::restart() {
     report();
-    state.v = v, state.a = a, state.lambda = independent_, state.xdot = xdot, state.y = y;
+    state.v = v;
+    adopt();
     state.ahead = 0;
 }
 
@@ -223,16 +244,36 @@ Violation Instance::position_violation() {
 }
 
 // Accelerations, multipliers, rates and unknowns at the state with the reported velocities.
-void Instance::solve_accelerations() {
+void Instance::solve_accelerations(double gain) {
     index1_.lambda = lambda, index1_.xdot = xdot, index1_.y = y;
     const Index1::Place here{state.t, state.q.data(), v.data(), state.x.data()};
     index1_.look(*this, here);
+    if (gain > 0) feed_back(gain);
     const Index1::Outcome outcome = index1_.solve(*this, here, order1_);
     a = index1_.a, lambda = index1_.lambda, xdot = index1_.xdot, y = index1_.y;
     if (outcome != Index1::Outcome::done) refuse(outcome);
     independent_ = lambda;
-    spread_reactions();
 }
+
+// Critically damped: gaps die away as exp(-gain t) does (T20.11).
+void Instance::feed_back(double gain) {
+    phi_.resize(system.nc);
+    system.constraints(state_point(), work, phi_.data());
+    for (int k = 0; k < system.nc; ++k) {
+        if (system.level[k] == 0) index1_.gamma[k] -= gain * (2 * index1_.velocity[k] + gain * phi_[k]);
+        if (system.level[k] == 1) index1_.gamma[k] -= gain * index1_.velocity[k];
+    }
+}
+
+void Instance::accelerate(double gain, bool with_reactions) {
+    with_other_rows_where_singular([&] {
+        v = state.v, lambda = state.lambda, xdot = state.xdot, y = state.y;
+        solve_accelerations(gain);
+        if (with_reactions) spread_reactions();
+    });
+}
+
+void Instance::adopt() { state.a = a, state.lambda = independent_, state.xdot = xdot, state.y = y; }
 
 void Instance::refuse(Index1::Outcome outcome) {
     rows_ = index1_.rows;
@@ -246,18 +287,23 @@ void Instance::refuse(Index1::Outcome outcome) {
 }
 
 // At a singular position, where rows that were independent repeat each other, others are left out for the report.
-void Instance::report() {
+template <class F>
+void Instance::with_other_rows_where_singular(F&& evaluate) {
     try {
-        report_here();
+        evaluate();
     } catch (const StepFailed&) {
         const auto dropped = state.dropped;
         const auto known = state.redundancies;
         const bool changed = choose_rows();
-        if (changed) report_here();
+        if (changed) evaluate();
         state.dropped = dropped;
         state.redundancies = known;
         if (!changed) throw;
     }
+}
+
+void Instance::report() {
+    with_other_rows_where_singular([&] { report_here(); });
     check_left_out();
 }
 
@@ -291,6 +337,7 @@ void Instance::report_here() {
         project_velocities();
     }
     solve_accelerations();
+    spread_reactions();
 }
 
 void Instance::signals(double* out) { system.signals(state_point(), work, out); }

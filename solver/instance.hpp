@@ -84,7 +84,13 @@ public:
     void update();                                // what follows from the parameters; throws ModelError
     void place_at_start();                        // positions, velocities, inputs as given, not yet consistent
     void start(const StartOptions& options);
-    void restart();      // after a discontinuity: consistent v, a, lambda at t+
+    void restart();  // after a discontinuity: consistent v, a, lambda at t+
+    // Accelerations at the state as it stands: nothing is projected, gaps of joints are fed back by `gain` 1/s
+    // (T20.11).
+    void accelerate(double gain, bool with_reactions);
+    void adopt();  // what has been reported (but velocities) into the state, which goes on from there
+    // Changes a tunable parameter from now on; refuses (ModelError) what would open a joint.
+    void change_parameter(int index, double value);
     void stand_still();  // v = 0 and time held (what it drives stands), reported
     void let_time_run() { time_[1] = 1; }
     void place(const std::vector<double>& q, const std::vector<double>& x, const std::vector<double>& turns);
@@ -104,7 +110,8 @@ public:
     // ---- rows on and off (switches.cpp)
     bool is_active(int row) const;
     void switch_row(int row, bool on);
-    void indicators(double* out);                   // of events, at the state
+    bool indicators_are_reported() const;           // whether they depend on what is reported
+    void indicators(double* out);                   // of events, at the state and what is reported there
     void collide(const std::vector<int>& hitting);  // indicators of impacts: new velocities, contacts at rest hold
     void report();
     void signals(double* out);
@@ -182,7 +189,10 @@ private:
     void evaluate_index1(double xv = 0);
     void project_velocities();
     void factorise_index1();
-    void solve_accelerations();
+    void solve_accelerations(double gain = 0);
+    void feed_back(double gain);
+    template <class F>
+    void with_other_rows_where_singular(F&& evaluate);
     [[noreturn]] void refuse(Index1::Outcome outcome);
     void report_here();
     void check_left_out();
@@ -212,6 +222,7 @@ private:
 
     // ---- rows on and off (switches.cpp)
     void leave_out();
+    bool rests(const Switches::Indicator& one) const;
     std::vector<int> repeating() const;  // unknowns of rows left out because they repeat others
     std::vector<Contact> contacts(const std::vector<int>& hitting);
     void exchange_impulses(const std::vector<Contact>& contacts);

@@ -148,7 +148,8 @@ void Instance::start_rates(const StartOptions& options) {
     v = state.v;
     check_rates_left_out();
     solve_accelerations();
-    state.a = a, state.lambda = independent_, state.xdot = xdot, state.y = y;
+    spread_reactions();
+    adopt();
 }
 
 Instance::Demands Instance::demands(bool velocities) {

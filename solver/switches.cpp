@@ -89,14 +89,20 @@ void Instance::switch_row(int row, bool on) {
     leave_out();
 }
 
+// Whether an indicator is that of a contact at rest.
+bool Instance::rests(const Switches::Indicator& one) const {
+    return one.kind == Switches::IMPACT && is_active(one.row);
+}
+
+// Whether what indicators say depends on what is reported.
+bool Instance::indicators_are_reported() const {
+    const auto& all = system.switches.indicators;
+    return std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.reported || rests(one); });
+}
+
 // Indicators at the state. That of a contact at rest is what it would have to pull, or that it ends there.
 void Instance::indicators(double* out) {
     const auto& all = system.switches.indicators;
-    const auto rests = [&](const auto& one) { return one.kind == Switches::IMPACT && is_active(one.row); };
-    if (std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.reported || rests(one); }))
-        report();
-    else
-        v = state.v;
     const std::size_t first = all.size() - system.switches.impacts;
     indicators_.resize(system.switches.outputs());
     system.indicators(state_point(), work, indicators_.data());

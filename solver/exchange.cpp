@@ -1,0 +1,280 @@
+#include "exchange.hpp"
+
+namespace mbd {
+namespace {
+
+// Gaps die away by exp(-1) in the time in which the model moves by a unit of length or angle over this (T20.11).
+constexpr double gain_over_pace = 0.5;
+constexpr double changed = 2;           // the gain is adapted where it is off by this factor
+constexpr double open_enough = 10;      // times the tolerance: then joints are closed at the end of a step
+constexpr double least_open = 1e-10;    // what rounding may leave, with a margin
+constexpr double greatest_open = 1e-4;  // of the model's length
+constexpr double closed = 1e-12;        // what is left as it is at an event
+constexpr double alike = 1e-9;          // times, relative
+constexpr double long_ago = -1e300;
+
+}  // namespace
+
+Exchange::Exchange(Instance& instance)
+    : instance_(instance),
+      system_(instance.system),
+      happenings_(
+          instance, [this] { accelerate(true); }, [this] { restart(); }),
+      index1_(instance.system),
+      projection_(instance.system),
+      phi_(instance.system.nc),
+      before_(state_count()),
+      after_(state_count()) {}
+
+// ---------------------------------------------------------------- lifecycle
+
+void Exchange::start(double tolerance) {
+    State& s = instance_.state;
+    s.memory.assign(QUATERNIONS + 4 * system_.spatial_bodies(), 0.0);
+    memory(TIME) = memory(COMPLETED) = s.t;
+    memory(PASSED) = long_ago;
+    memory(TOLERANCE) = tolerance;
+    take_quaternions();
+    happenings_.forget();
+    pass_breaks();
+    instance_.restart();
+    memory(PACE) = pace();
+    for (int k = 0; k < system_.nv; ++k)  // from rest, accelerations show it
+        memory(PACE) = std::max(memory(PACE), std::sqrt(std::fabs(s.a[k]) / instance_.unit(k)));
+    memory(GAIN) = gain_over_pace * memory(PACE);
+    fresh_ = false;
+    if (happenings_.any()) happenings_.take_sides();
+}
+
+void Exchange::restore(const State& saved) {
+    if (saved.model != system_.identity) throw ModelError("the saved state belongs to another model");
+    if (saved.memory.size() != QUATERNIONS + 4 * static_cast<std::size_t>(system_.spatial_bodies()))
+        throw ModelError("the saved state is not one of a model exchange");
+    instance_.state = saved;
+    happenings_.restore(saved);
+    instance_.let_time_run();
+    instance_.update();
+    fresh_ = false;
+}
+
+void Exchange::set_input(int index, double value) {
+    if (index < 0 || index >= system_.nu)
+        throw ModelError("input number " + std::to_string(index) + " is not in the model");
+    if (!std::isfinite(value)) throw ModelError("an input must be a finite number");
+    State& s = instance_.state;
+    s.u[index] = value, s.udot[index] = 0;
+    fresh_ = false;
+}
+
+void Exchange::change_parameter(int index, double value) {
+    instance_.change_parameter(index, value);
+    look_ahead();
+    fresh_ = false;
+}
+
+// ---------------------------------------------------------------- time and states
+
+// A break has two sides: until it is passed the model sees times right before it, then times right after it.
+void Exchange::show_time() {
+    const double passed = memory(PASSED), next = memory(NEXT), t = memory(TIME);
+    double seen = t;
+    if (t >= next - instant(next)) seen = next - instant(next);
+    if (t <= passed + instant(passed)) seen = passed + instant(passed);
+    if (seen != instance_.state.t) fresh_ = false;
+    instance_.state.t = seen;
+}
+
+void Exchange::set_time(double t) {
+    if (!std::isfinite(t)) throw ModelError("the time must be a finite number");
+    memory(TIME) = t;
+    show_time();
+}
+
+void Exchange::set_states(const double* x) {
+    State& s = instance_.state;
+    const std::size_t count = state_count();
+    for (std::size_t k = 0; k < count; ++k)
+        if (!std::isfinite(x[k]))
+            throw ModelError("continuous state number " + std::to_string(k + 1) + " is not finite");
+    for (int k = 0; k < system_.nv; ++k)
+        if (k >= 2 * thetas() || k % 6 < 3) s.q[k] = *x++;
+    std::copy_n(x, 4 * system_.spatial_bodies(), quaternions());
+    std::copy_n(x, 4 * system_.spatial_bodies(), s.q.data() + system_.nv);
+    normalise(system_, s.q.data());
+    x += 4 * system_.spatial_bodies();
+    std::copy_n(x, system_.nv, s.v.data());
+    std::copy_n(x + system_.nv, system_.nx, s.x.data());
+    fresh_ = false;
+}
+
+void Exchange::states(double* x) const {
+    const State& s = instance_.state;
+    for (int k = 0; k < system_.nv; ++k)
+        if (k >= 2 * thetas() || k % 6 < 3) *x++ = s.q[k];
+    x = std::copy_n(quaternions(), 4 * system_.spatial_bodies(), x);
+    x = std::copy(s.v.begin(), s.v.end(), x);
+    std::copy(s.x.begin(), s.x.end(), x);
+}
+
+void Exchange::nominals(double* x) const {
+    for (int k = 0; k < system_.nv; ++k)
+        if (k >= 2 * thetas() || k % 6 < 3) *x++ = instance_.unit(k);
+    x = std::fill_n(x, 4 * system_.spatial_bodies(), 1.0);
+    for (int k = 0; k < system_.nv; ++k) *x++ = instance_.unit(k) * std::max(1.0, memory(PACE));
+    std::copy(system_.nominal.begin(), system_.nominal.end(), x);
+}
+
+void Exchange::take_quaternions() {
+    const auto& q = instance_.state.q;
+    std::copy(q.begin() + system_.nv, q.end(), quaternions());
+}
+
+// ---------------------------------------------------------------- the right side
+
+void Exchange::accelerate(bool with_reactions) {
+    with_reactions = with_reactions && !instance_.state.redundancies.empty();
+    if (fresh_ && (with_reactions_ || !with_reactions)) return;
+    instance_.accelerate(memory(GAIN), with_reactions);
+    fresh_ = true, with_reactions_ = with_reactions;
+}
+
+void Exchange::evaluate() { accelerate(true); }
+
+// Rotations: e' = e o (0, omega)/2 + gain/2 (1 - |e|^2) e, where the norm is stable (T20.12).
+void Exchange::derivatives(double* to) {
+    accelerate(false);
+    const State& s = instance_.state;
+    for (int k = 0; k < system_.nv; ++k)
+        if (k >= 2 * thetas() || k % 6 < 3) *to++ = s.v[k];
+    for (int b = 0; b < system_.spatial_bodies(); ++b, to += 4) {
+        const double* e = quaternions() + 4 * b;
+        const Vec omega = load(s.v.data() + 6 * b + 3), u = load(e + 1), d = 0.5 * (e[0] * omega + cross(u, omega));
+        const double back = 0.5 * memory(GAIN) * (1 - e[0] * e[0] - dot(u, u));
+        to[0] = back * e[0] - 0.5 * dot(u, omega);
+        to[1] = back * u.x + d.x, to[2] = back * u.y + d.y, to[3] = back * u.z + d.z;
+    }
+    to = std::copy(instance_.a.begin(), instance_.a.end(), to);
+    std::copy(instance_.xdot.begin(), instance_.xdot.end(), to);
+}
+
+void Exchange::indicators(double* z) {
+    if (!happenings_.any()) return;
+    happenings_.see();
+    for (std::size_t k = 0; k < indicator_count(); ++k) z[k] = happenings_.watched(k);
+}
+
+// ---------------------------------------------------------------- joints that open
+
+double Exchange::norm_error() const {
+    double worst = 0;
+    for (int b = 0; b < system_.spatial_bodies(); ++b) {
+        const double* e = quaternions() + 4 * b;
+        worst = std::max(worst, std::fabs(e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3] - 1) / 2);
+    }
+    return worst;
+}
+
+// How far joints are open, in units of length and angle, and how fast they open, over the pace of the motion.
+double Exchange::drift() {
+    if (system_.nc == 0) return norm_error();
+    const State& s = instance_.state;
+    index1_.look(instance_, {s.t, s.q.data(), s.v.data(), s.x.data()});
+    const double speed = instance_.worst(index1_.velocity.data()).scaled / std::max(pace(), 1.0);
+    return std::max({norm_error(), instance_.position_violation().scaled, speed});
+}
+
+// The least motion in the metric of the mass, by (T12.7); false where there is none with these rows.
+bool Exchange::projected() {
+    State& s = instance_.state;
+    const Motion m{s.t, s.q.data(), s.v.data(), s.x.data()};
+    index1_.lambda = s.lambda, index1_.xdot = s.xdot, index1_.y = s.y;
+    return index1_.factorise(instance_, m.place(), s.order) &&
+           projection_.arrive(instance_, index1_, m) == Status::done;
+}
+
+// Where that fails another choice of rows may be due, as at a pose where joints repeat each other.
+void Exchange::project() {
+    State& s = instance_.state;
+    const auto q = s.q, v = s.v;
+    if (system_.nc > 0 && !projected()) {
+        s.q = q, s.v = v, instance_.v = v;
+        if (!instance_.choose_rows() || !projected()) {
+            s.q = q, s.v = v;
+            const Violation worst = instance_.position_violation();
+            throw StepFailed("the joints could not be closed at t = " + number(s.t) +
+                             " s; most open: " + instance_.label(system_.nv + worst.row) + ", " + number(worst.value) +
+                             "; take smaller steps, or a smaller tolerance");
+        }
+    }
+    take_quaternions();
+    fresh_ = false;
+}
+
+// ---------------------------------------------------------------- between steps
+
+// 1/s at which units of length and angle are travelled.
+double Exchange::pace() const {
+    double most = 0;
+    for (int k = 0; k < system_.nv; ++k) most = std::max(most, std::fabs(instance_.state.v[k]) / instance_.unit(k));
+    return most;
+}
+
+// Follows the pace up at once and down over its own time.
+void Exchange::adapt_gain(double elapsed) {
+    double& gain = memory(GAIN);
+    const double wanted = std::max(gain_over_pace * pace(), gain / (1 + gain * elapsed));
+    if (wanted <= changed * gain && gain <= changed * wanted) return;
+    gain = wanted;
+    fresh_ = false;
+}
+
+bool Exchange::completed() {
+    State& s = instance_.state;
+    accelerate(false);
+    instance_.adopt();
+    instance_.follow_turns();
+    const double elapsed = memory(TIME) - memory(COMPLETED);
+    s.last_step = std::max(0.0, elapsed);
+    memory(COMPLETED) = memory(TIME);
+    bool occurs = false;
+    if (happenings_.any()) {
+        happenings_.see();
+        occurs = happenings_.excess() > 0;
+        if (!occurs) happenings_.remember_sides(s.last_step > 0);
+    }
+    adapt_gain(s.last_step);
+    return drift() > std::clamp(open_enough * memory(TOLERANCE), least_open, greatest_open) || occurs;
+}
+
+void Exchange::look_ahead() {
+    memory(NEXT) = happenings_.next_break(memory(PASSED));
+    show_time();
+}
+
+// All breaks up to the time; environments take times for equal that differ a little.
+void Exchange::pass_breaks() {
+    const double until = memory(TIME) + std::max(instant(memory(TIME)), alike * std::fabs(memory(TIME)));
+    for (look_ahead(); until >= memory(NEXT); look_ahead())
+        memory(PASSED) = memory(NEXT), instance_.state.restart_pending = true;
+}
+
+void Exchange::restart() {
+    instance_.restart();
+    instance_.state.restart_pending = false;
+    take_quaternions();
+    fresh_ = false;
+}
+
+Exchange::Update Exchange::update() {
+    states(before_.data());
+    pass_breaks();
+    if (drift() > closed) project();
+    if (instance_.state.restart_pending) restart();
+    if (happenings_.found()) happenings_.act();
+    instance_.follow_turns();
+    adapt_gain(0);
+    states(after_.data());
+    return {before_ != after_, memory(NEXT)};
+}
+
+}  // namespace mbd

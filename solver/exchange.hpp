@@ -1,0 +1,86 @@
+// A model as ordinary differential equations for an integrator outside (docs/theory.md, 20.4): continuous states, their
+// derivatives by the index-1 system with weak stabilisation, indicators of events, and what happens at events. Knows no
+// FMI; whoever owns it sees to the order of calls.
+//
+// Continuous states, in this order: coordinates without the rotations theta of spatial bodies; the quaternions of
+// these; all velocities; the states X. Everything else that goes on from step to step (rows on and off, sides of
+// indicators, turns, time of breaks) changes at events and at completed steps only, and stands in Instance::state.
+#pragma once
+#include <vector>
+
+#include "happenings.hpp"
+#include "instance.hpp"
+#include "schemes/treatments.hpp"
+
+namespace mbd {
+
+class Exchange {
+public:
+    explicit Exchange(Instance& instance);
+    Exchange(const Exchange&) = delete;
+    Exchange& operator=(const Exchange&) = delete;
+
+    std::size_t state_count() const {
+        return 4 * system_.spatial_bodies() + system_.nv - thetas() + system_.nv + system_.nx;
+    }
+    std::size_t indicator_count() const { return system_.switches.indicators.size(); }
+
+    // ---- lifecycle
+    void start(double tolerance);      // at a consistent state; `tolerance`: that of the integrator, relative
+    void restore(const State& saved);  // of the same model
+    void set_input(int index, double value);
+    void change_parameter(int index, double value);
+
+    // ---- the motion as the integrator tries it
+    void set_time(double t);
+    void set_states(const double* x);
+    double time() const { return memory(TIME); }
+    void states(double* x) const;
+    void nominals(double* x) const;
+    void derivatives(double* xdot);  // StepFailed where the equations have no value
+    void indicators(double* z);
+    void evaluate();  // what is reported belongs to the time, states and inputs that are set
+
+    // ---- what changes between steps
+    // The integrator has accepted a step. True where update() is wanted: joints are open, or something occurs.
+    bool completed();
+    struct Update {
+        bool states_changed;
+        double next_time;  // infinite where nothing is known to jump
+    };
+    Update update();  // at an event: lets happen what occurs, and closes joints
+
+    const std::vector<std::pair<double, std::string>>& occurrences() const { return happenings_.occurrences(); }
+    double gain() const { return memory(GAIN); }
+
+private:
+    // What the state remembers besides, in State::memory; the quaternions as they are set follow.
+    enum Memory { TIME, COMPLETED, PASSED, NEXT, GAIN, PACE, TOLERANCE, QUATERNIONS };
+    Instance& instance_;
+    const System& system_;
+    Happenings happenings_;
+    Index1 index1_;
+    Projection projection_;
+    bool fresh_ = false, with_reactions_ = false;  // what is reported
+    std::vector<double> phi_, before_, after_;
+
+    int thetas() const { return 3 * system_.spatial_bodies(); }
+    double memory(Memory what) const { return instance_.state.memory[what]; }
+    double& memory(Memory what) { return instance_.state.memory[what]; }
+    void accelerate(bool with_reactions);
+    void look_ahead();
+    void show_time();
+    void pass_breaks();
+    void take_quaternions();
+    double* quaternions() { return instance_.state.memory.data() + QUATERNIONS; }
+    const double* quaternions() const { return instance_.state.memory.data() + QUATERNIONS; }
+    double norm_error() const;
+    double drift();
+    bool projected();
+    void project();
+    void restart();
+    double pace() const;
+    void adapt_gain(double elapsed);
+};
+
+}  // namespace mbd

@@ -1,0 +1,61 @@
+// What happens at an event (docs/theory.md, chapter 9): which indicators occur, with hysteresis, and what follows from
+// that at once. The driver and model exchange share it; knows no steps and no scheme.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "instance.hpp"
+
+namespace mbd {
+
+// What lies this near counts as one time.
+inline double instant(double t) { return 4 * std::numeric_limits<double>::epsilon() * std::max(std::fabs(t), 1e-3); }
+
+class Happenings {
+public:
+    using Action = std::function<void()>;
+    // `report` makes what is reported at the state consistent; `restart` starts the motion anew after what has
+    // happened.
+    Happenings(Instance& instance, Action report, Action restart)
+        : instance_(instance), report_(std::move(report)), restart_(std::move(restart)) {}
+
+    bool any() const { return instance_.system.switches.any(); }
+    void forget();                     // what has occurred: a run begins
+    void take_sides();                 // of crossings at the start: as they are
+    void restore(const State& saved);  // what has occurred after that state is forgotten
+    void see();                        // the indicators at the state
+    double excess() const;             // positive where one of them occurs
+    // What the environment watches in place of indicator k: it has a sign at any time, and changes it where that occurs
+    // or may occur again.
+    double watched(std::size_t k) const;
+    void remember_sides(bool moved);
+    // Whether something is true at the state that was not; inputs, parameters or a start may have made it so.
+    bool found();
+    void act();  // all that occurs at this time, in the order of the model; what follows from it at once, after that
+    // The next time after t at which something may jump; infinite where there is none.
+    double next_break(double t) const;
+
+    // What has occurred since the start: time, and the name of an event, impact or crossing.
+    const std::vector<std::pair<double, std::string>>& occurrences() const { return occurrences_; }
+
+private:
+    Instance& instance_;
+    const Action report_, restart_;
+    std::vector<std::pair<double, std::string>> occurrences_;
+    std::vector<double> indicators_;  // at the state
+    std::vector<int> now_;            // what occurs there
+    long burst_ = 0;                  // occurrences since `burst_began_`, while time hardly advances
+    double burst_began_ = 0;
+
+    double excess(std::size_t k) const;
+    bool gather(bool first);
+    void happen();
+    void note(const std::string& name);
+};
+
+}  // namespace mbd
