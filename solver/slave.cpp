@@ -16,6 +16,7 @@ using Type = Interface::Type;
 using Variability = Interface::Variability;
 
 constexpr double tightest = 1e-14, loosest = 0.1;  // tolerances: rounding, and where an error estimate says nothing
+constexpr double furthest = 1e10;                  // s: beyond, the next number is a microsecond away
 constexpr const char *error_log = "logStatusError", *warning_log = "logStatusWarning",
                      *discard_log = "logStatusDiscard", *fatal_log = "logStatusFatal", *event_log = "logEvents",
                      *solver_log = "logSolver";
@@ -44,6 +45,7 @@ constexpr Rule rules[] = {
     {"setting derivatives of inputs", preparing | bit(Mode::step)},
     {"reading derivatives of outputs", bit(Mode::step) | bit(Mode::progress) | bit(Mode::terminated)},
     {"making a step", bit(Mode::step)},
+    {"asking for the status", bit(Mode::step) | bit(Mode::terminated)},
     {"entering the event mode", bit(Mode::step)},
     {"computing discrete states", bit(Mode::event)},
     {"entering the step mode", bit(Mode::event)},
@@ -185,6 +187,11 @@ Answer Slave::translated() {
 Answer Slave::refuse(const std::string& why) {
     say(Answer::error, error_log, why);
     return Answer::error;
+}
+
+Answer Slave::lack(const std::string& what) {
+    say(Answer::discard, discard_log, what);
+    return Answer::discard;
 }
 
 void Slave::say(Answer answer, const char* category, const std::string& text) {
@@ -383,6 +390,7 @@ void Slave::change_parameters(const Found& found, const double* values) {
 
 void Slave::take(const Interface::Variable& v, const double* values) {
     const bool unchanged = std::equal(values, values + v.size, numbers_.given.begin() + v.place);
+    if (!unchanged) failed_ = 0;
     std::copy_n(values, v.size, numbers_.given.begin() + v.place);
     if (prepares()) {
         if (!unchanged) forget();
@@ -413,6 +421,7 @@ Answer Slave::set_slopes(const std::uint32_t* references, std::size_t count, con
         }
         for (const auto* v : found)
             for (int j = v->index; j < v->index + v->size; ++j) {
+                if (numbers_.slopes[j] != *values) failed_ = 0;
                 numbers_.given[input_places_[j]] = input(j);
                 numbers_.slopes[j] = *values++;
                 numbers_.fresh[j] = numbers_.waiting[j] = 1;
@@ -504,6 +513,7 @@ StartOptions Slave::start_options(Run& run) const {
 
 void Slave::forget() {
     run_.reset();
+    failed_ = 0;
     current_ = false;
 }
 
@@ -562,6 +572,9 @@ void Slave::check_step(double time, double size) const {
     const double now = this->time();
     if (!(size > 0 && std::isfinite(size)))
         throw Refused("the step size must be a positive number of seconds, found " + number(size));
+    if (time + size > furthest)
+        throw Refused("a step to t = " + in_seconds(time + size) + " was asked for; no further than t = " +
+                      in_seconds(furthest) + ", where numbers lose the microseconds");
     if (!(std::fabs(time - now) <= std::max(1e-9 * std::max(std::fabs(time), std::fabs(now)), 1e-6 * size)) ||
         !(now < time + size))
         throw Refused("a step from t = " + in_seconds(time) + " was asked for, the model is at t = " + in_seconds(now));
@@ -579,9 +592,14 @@ Answer Slave::do_step(double time, double size, const Pauses& pauses, Reached& r
     return attempt(Call::do_step, [&] {
         check_step(time, size);
         check_no_event_waits("making a step");
+        // Masters that repeat a discarded step as it was would do so without end.
+        if (size == failed_)
+            throw Refused("the same step has just failed; take a smaller one, set other inputs or restore a state");
         run();
         hold_inputs();
+        failed_ = size;
         advance(time + size, pauses);
+        failed_ = 0;
         std::fill(numbers_.fresh.begin(), numbers_.fresh.end(), 0);
         tell_events();
         reached = {this->time(), this->time() < time + size, run_->driver.waiting()};
@@ -663,6 +681,7 @@ Answer Slave::restore(const Snapshot* from) {
         if (!from->state) run_.reset();
         mode_ = from->mode;
         current_ = false;
+        failed_ = 0;
     });
 }
 

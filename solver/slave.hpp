@@ -48,6 +48,7 @@ public:
         set_slopes,
         get_rates,
         do_step,
+        get_status,
         interrupt,
         handle_events,
         resume,
@@ -146,6 +147,7 @@ public:
     // Which debugging categories are heard (none named: all); messages about failures always are.
     Answer set_debug_logging(bool on, const std::vector<std::string>& categories);
     Answer refuse(const std::string& why);  // says why; error
+    Answer lack(const std::string& what);   // says what there is not; discard
     // Runs `action`, which may be called in the modes of `call`; whatever it throws becomes an answer and a message.
     template <class Action>
     Answer attempt(Call call, Action&& action) {
@@ -185,6 +187,7 @@ private:
     std::vector<double> signals_;  // at the present time
     bool current_ = false;         // whether they are
     State before_;                 // the step
+    double failed_ = 0;            // size of the step that was taken back, unless something has changed since
     bool hears_events_ = false, hears_solver_ = false;
     std::size_t told_ = 0;  // occurrences
 

@@ -22,12 +22,19 @@ fmi2Status with(fmi2Component c, Action&& action) {
     return c ? as_fmi(fmi::answered(*static_cast<Slave*>(c), action)) : fmi2Error;
 }
 
+// 2.1.5: # begins the name of a variable in a message.
+std::string escaped(const std::string& text) {
+    std::string out;
+    for (char c : text) out.append(c == '#' ? 2 : 1, c);
+    return out;
+}
+
 Slave::Hear heard_by(const fmi2CallbackFunctions* callbacks, const std::string& name) {
     if (!callbacks || !callbacks->logger) return [](auto&&...) {};
     const auto logger = callbacks->logger;
     const auto environment = callbacks->componentEnvironment;
     return [=](Answer answer, const char* category, const std::string& text) {
-        logger(environment, name.c_str(), as_fmi(answer), category, "%s", text.c_str());
+        logger(environment, name.c_str(), as_fmi(answer), category, "%s", escaped(text).c_str());
     };
 }
 
@@ -65,6 +72,8 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
     const auto hear = heard_by(callbacks, name ? name : "");
     return fmi::made(hear, [&] {
         if (!name || !*name) throw ModelError("the instance has no name");
+        if (type != fmi2CoSimulation && type != fmi2ModelExchange)
+            throw ModelError("there is no FMU type " + std::to_string(type) + "; allowed: fmi2CoSimulation");
         const auto kind = type == fmi2CoSimulation ? Slave::Kind::co_simulation : Slave::Kind::model_exchange;
         return fmi::slave_from({resources, guid, kind, logging != fmi2False}, hear).release();
     });
@@ -170,27 +179,38 @@ fmi2Status fmi2CancelStep(fmi2Component c) {
                 [](Slave& s) { return s.refuse("there is no step to be cancelled: steps end before doStep returns"); });
 }
 
+namespace {
+// What `read` gives where the status is there; else fmi2Discard (4.2.3).
+template <class Read>
+fmi2Status status_of(fmi2Component c, bool known, const char* else_, Read&& read) {
+    return with(c, [&](Slave& s) {
+        const Answer answer = s.attempt(Slave::Call::get_status, [&] {
+            if (known) read(s);
+        });
+        return answer == Answer::ok && !known ? s.lack(else_) : answer;
+    });
+}
+
+fmi2Status no_status(fmi2Component c, const char* why) {
+    return status_of(c, false, why, [](Slave&) {});
+}
+}  // namespace
+
 fmi2Status fmi2GetStatus(fmi2Component c, const fmi2StatusKind, fmi2Status*) {
-    return with(c, [](Slave& s) { return s.refuse("the status is that which doStep has returned"); });
+    return no_status(c, "the status of a step is that which fmi2DoStep has returned");
 }
 fmi2Status fmi2GetRealStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Real* value) {
-    return with(c, [&](Slave& s) {
-        if (kind != fmi2LastSuccessfulTime || !value)
-            return s.refuse("of real numbers there is only fmi2LastSuccessfulTime");
-        *value = s.time();
-        return Answer::ok;
-    });
+    return status_of(c, kind == fmi2LastSuccessfulTime && value, "of real numbers there is only fmi2LastSuccessfulTime",
+                     [&](Slave& s) { *value = s.time(); });
 }
 fmi2Status fmi2GetIntegerStatus(fmi2Component c, const fmi2StatusKind, fmi2Integer*) {
-    return with(c, [](Slave& s) { return s.refuse("there is no status that is a whole number"); });
+    return no_status(c, "there is no status that is a whole number");
 }
 fmi2Status fmi2GetBooleanStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Boolean* value) {
-    return with(c, [&](Slave& s) {
-        if (kind != fmi2Terminated || !value) return s.refuse("of true or false there is only fmi2Terminated");
-        *value = fmi2False;  // a slave never asks for the end
-        return Answer::ok;
-    });
+    // a slave never asks for the end
+    return status_of(c, kind == fmi2Terminated && value, "of true or false there is only fmi2Terminated",
+                     [&](Slave&) { *value = fmi2False; });
 }
 fmi2Status fmi2GetStringStatus(fmi2Component c, const fmi2StatusKind, fmi2String*) {
-    return with(c, [](Slave& s) { return s.refuse("there is no status in words: steps end before doStep returns"); });
+    return no_status(c, "there is no status in words: steps end before fmi2DoStep returns");
 }
