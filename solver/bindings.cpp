@@ -6,9 +6,11 @@
 
 #include <memory>
 
+#include "bytes.hpp"
 #include "driver.hpp"
 #include "reduced.hpp"
 #include "schemes/table.hpp"
+#include "sensitivity.hpp"
 #include "settling.hpp"
 #include "yardstick.hpp"
 
@@ -42,10 +44,18 @@ public:
         callables_.run(std::forward<F>(f));
     }
 
+    Sensitivity& sensitivity() {
+        if (!sensitivity_) sensitivity_ = std::make_unique<Sensitivity>(*system_);
+        return *sensitivity_;
+    }
+
     std::shared_ptr<System> system_;
     Callables callables_;
     Instance instance;
     Driver driver;
+
+private:
+    std::unique_ptr<Sensitivity> sensitivity_;
 };
 
 void check(const Input& given, int wanted, const char* name) {
@@ -74,6 +84,21 @@ nb::dict statistics(const Simulation& m) {
     d["worst_position_violation"] = s.worst_position_violation;
     d["worst_velocity_violation"] = m.instance.worst_velocity_violation;
     return d;
+}
+
+nb::bytes to_bytes(const State& state) {
+    Writer content;
+    write(state, content);
+    const auto whole = sealed(content.bytes, state.model);
+    return nb::bytes(whole.data(), whole.size());
+}
+
+// Checked against its own model when it is restored.
+State from_bytes(nb::bytes data) {
+    Reader content = opened(static_cast<const unsigned char*>(data.data()), data.size());
+    State state = read_state(content);
+    content.end();
+    return state;
 }
 
 std::vector<std::int32_t> places(const Pattern& pattern, bool rows) {
@@ -188,7 +213,11 @@ NB_MODULE(_solver, m) {
         .def_prop_ro(
             "parameters", [](const State& s) { return copy(s.parameters); }, owned)
         .def_prop_ro("dropped", [](const State& s) { return s.dropped; })
-        .def("__copy__", [](const State& s) { return State(s); });
+        .def("__copy__", [](const State& s) { return State(s); })
+        .def("to_bytes", &to_bytes)
+        .def_static("from_bytes", &from_bytes, "data"_a)
+        .def("__getstate__", &to_bytes)
+        .def("__setstate__", [](State& s, nb::bytes data) { new (&s) State(from_bytes(data)); });
 
     nb::class_<Simulation>(m, "Simulation")
         .def(
@@ -206,7 +235,8 @@ NB_MODULE(_solver, m) {
         .def(
             "start",
             [](Simulation& s, bool correct, const std::vector<std::pair<int, double>>& q,
-               const std::vector<std::pair<int, double>>& v, const std::vector<double>& positions, bool open) {
+               const std::vector<std::pair<int, double>>& v, const std::vector<double>& positions, bool open,
+               double time, const std::vector<std::pair<int, double>>& inputs) {
                 const auto count = static_cast<int>(positions.size());
                 if (count != 0 && count != s.system_->nq())
                     throw ModelError("the start positions have the wrong length");
@@ -215,13 +245,14 @@ NB_MODULE(_solver, m) {
                         if (k < 0 || k >= s.system_->nv || !std::isfinite(value))
                             throw ModelError("a start value is not finite or belongs to no coordinate");
                 s.run([&] {
-                    s.instance.start({correct, q, v, positions, open});
+                    s.instance.start({correct, q, v, positions, open, time, inputs});
                     s.driver.start();
                     s.instance.report();
                 });
             },
             "correct"_a = false, "q"_a = std::vector<std::pair<int, double>>{},
-            "v"_a = std::vector<std::pair<int, double>>{}, "positions"_a = std::vector<double>{}, "open"_a = false)
+            "v"_a = std::vector<std::pair<int, double>>{}, "positions"_a = std::vector<double>{}, "open"_a = false,
+            "time"_a = 0.0, "inputs"_a = std::vector<std::pair<int, double>>{})
         .def(
             "settle",
             [](Simulation& s, double tolerance, long limit) {
@@ -253,8 +284,10 @@ NB_MODULE(_solver, m) {
         .def(
             "set_in_motion",
             [](Simulation& s, const std::vector<std::pair<int, double>>& v) {
+                StartOptions options;
+                options.correct = true, options.v = v;
                 s.run([&] {
-                    s.instance.set_in_motion({true, {}, v, {}});
+                    s.instance.set_in_motion(options);
                     s.driver.start();
                     s.instance.report();
                 });
@@ -276,6 +309,32 @@ NB_MODULE(_solver, m) {
                  std::vector<double> out(s.system_->signal_count());
                  s.instance.signals(out.data());
                  return own(std::move(out));
+             })
+        // How what is reported changes: signals, a, lam, xdot, y along a direction, and signals along the motion.
+        .def(
+            "sensitivity",
+            [](Simulation& s, double t, Input q, Input v, Input x, Input u, Input udot, Input p) {
+                const System& system = *s.system_;
+                check(q, system.nv, "q"), check(v, system.nv, "v"), check(x, system.nx, "x");
+                check(u, system.nu, "u"), check(udot, system.nu, "udot"), check(p, system.np, "p");
+                std::vector<double> signals(system.signal_count());
+                Sensitivity& found = s.sensitivity();
+                s.run([&] {
+                    found.look(s.instance);
+                    found.along({t, q.data(), v.data(), x.data(), u.data(), udot.data(), p.data()}, signals.data());
+                });
+                return nb::make_tuple(own(std::move(signals)), copy(found.a()), copy(found.lambda()),
+                                      copy(found.xdot()), copy(found.y()));
+            },
+            "t"_a, "q"_a, "v"_a, "x"_a, "u"_a, "udot"_a, "p"_a)
+        .def("signal_rates",
+             [](Simulation& s) {
+                 std::vector<double> rates(s.system_->signal_count());
+                 s.run([&] {
+                     s.sensitivity().look(s.instance);
+                     s.sensitivity().in_time(rates.data());
+                 });
+                 return own(std::move(rates));
              })
         .def("save", [](const Simulation& s) { return State(s.instance.state); })
         .def("restore", [](Simulation& s, const State& state) { s.run([&] { s.driver.restore(state); }); })

@@ -5,6 +5,7 @@
 //
 // All numbers are little endian. Nothing read from a blob is trusted: System checks every index.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <stdexcept>
@@ -20,6 +21,9 @@ struct ModelError : std::runtime_error {
 
 // A number in a message.
 std::string number(double x, int digits = 3);
+
+// The checksum of zip, PNG and others, of all that leaves this solver as bytes.
+std::uint32_t crc32(const unsigned char* data, std::size_t size);
 
 class Blob {
 public:

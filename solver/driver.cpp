@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "bytes.hpp"
+
 namespace mbd {
 namespace {
 
@@ -45,7 +47,7 @@ const char* reason(Status status) {
 
 void Driver::start() {
     statistics = Statistics{};
-    chosen_at_ = -1;
+    instance_.state.chosen_at = State::never;
     waiting_ = false;
     instance_.factorisations = instance_.fallbacks = 0;
     instance_.worst_velocity_violation = 0;
@@ -61,17 +63,31 @@ void Driver::restart() {
     instance_.state.drift = 0;
 }
 
-void Driver::restore(const State& saved) {
-    if (saved.model != instance_.system.identity) throw ModelError("the saved state belongs to another model");
+void Driver::check(const State& saved) const {
+    mbd::check(saved, instance_.system);
     if (saved.memory.size() != scheme_->memory_size())
         throw ModelError("the saved state belongs to another scheme, or the same with other options");
+    if (saved.ahead > saved.t && !scheme_->continuous())
+        throw ModelError("the saved state lies within a step, which this scheme does not show");
+    scheme_->check(saved);
+}
+
+void Driver::restore(const State& saved) {
+    check(saved);
+    before_ = instance_.state;
     instance_.state = saved;
+    try {
+        instance_.let_time_run();
+        instance_.update();
+        instance_.report();
+    } catch (...) {
+        instance_.state = before_;
+        instance_.update();
+        throw;
+    }
+    scheme_->resume(instance_.state);
     happenings_.restore(saved);
-    chosen_at_ = -1;
     waiting_ = false;
-    instance_.let_time_run();
-    instance_.update();
-    instance_.report();
 }
 
 void Driver::set_input(int index, double value, double slope) {
@@ -197,9 +213,10 @@ void Driver::drift(double d) {
 
 // A corrector may fail because another choice of independent rows is due: then the motion goes on with that.
 bool Driver::rows_chosen_anew(const StepResult& result, double h) {
-    if (instance_.state.t == chosen_at_) return false;  // once is enough at one time
-    chosen_at_ = instance_.state.t;
-    instance_.v = instance_.state.v;
+    State& s = instance_.state;
+    if (s.t == s.chosen_at) return false;  // once is enough at one time
+    s.chosen_at = s.t;
+    instance_.look_from_state();
     if (!instance_.choose_rows() && !instance_.choose_rows_ahead(h))
         return instance_.allow_misfit(result.worst_row, result.violation);
     try {

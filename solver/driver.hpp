@@ -34,9 +34,12 @@ public:
         scheme_->set_tolerance(options_.tolerance);
     }
 
-    void start();                      // at a consistent state
-    void restart();                    // after a discontinuity
-    void restore(const State& saved);  // of the same model and scheme
+    void start();    // at a consistent state
+    void restart();  // after a discontinuity
+    // Throws ModelError where a state is not one of this model and scheme.
+    void check(const State& saved) const;
+    // Checks it first; where that or its parameters are refused, the state is what it was, to be reported anew.
+    void restore(const State& saved);
     void set_input(int index, double value, double slope);
     void change_parameter(int index, double value) { instance_.change_parameter(index, value); }
     // Advances exactly to `t`, or by `limit` accepted steps towards it where limit > 0. False where poll stopped it.
@@ -52,16 +55,16 @@ public:
 
     Statistics statistics;
 
-    // What has occurred since the start: time, and the name of an event, impact or crossing.
+    // What has occurred since the start, or since a state of another motion was restored: time, and the name of an
+    // event, impact or crossing.
     const std::vector<std::pair<double, std::string>>& occurrences() const { return happenings_.occurrences(); }
 
 private:
     Instance& instance_;
     std::unique_ptr<Scheme> scheme_;
     DriverOptions options_;
-    double chosen_at_ = -1;  // time of the last try with other rows
-    long limit_ = 0;         // value of statistics.steps at which advance() returns; 0 = none
-    bool waiting_ = false;   // something has been found to occur here
+    long limit_ = 0;        // value of statistics.steps at which advance() returns; 0 = none
+    bool waiting_ = false;  // something has been found to occur here
 
     // ---- events and breaks (events.cpp)
     Happenings happenings_;

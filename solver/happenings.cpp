@@ -15,12 +15,18 @@ constexpr double nothing = -std::numeric_limits<double>::infinity();
 
 void Happenings::forget() {
     occurrences_.clear();
-    burst_ = 0;
+    before_ = instance_.state.burst = 0;
 }
 
+// Of another motion nothing is known but the number.
 void Happenings::restore(const State& saved) {
-    occurrences_.resize(std::min(occurrences_.size(), static_cast<std::size_t>(saved.events)));
-    burst_ = 0;
+    const long listed = saved.events - before_;
+    if (listed < 0 || listed > static_cast<long>(occurrences_.size())) {
+        occurrences_.clear();
+        before_ = saved.events;
+    } else {
+        occurrences_.resize(static_cast<std::size_t>(listed));
+    }
 }
 
 void Happenings::take_sides() {
@@ -95,9 +101,9 @@ void Happenings::note(const std::string& name) {
     State& s = instance_.state;
     occurrences_.emplace_back(s.t, name);
     ++s.events;
-    if (burst_ == 0 || s.t - burst_began_ > std::max(standstill * s.last_step, instant(s.t)))
-        burst_ = 0, burst_began_ = s.t;
-    if (++burst_ <= longest_burst) return;
+    if (s.burst == 0 || s.t - s.burst_began > std::max(standstill * s.last_step, instant(s.t)))
+        s.burst = 0, s.burst_began = s.t;
+    if (++s.burst <= longest_burst) return;
     throw StepFailed("events follow each other without end at t = " + number(s.t, 6) +
                      " s: " + std::to_string(longest_burst) + " of them, the last is '" + name +
                      "'; what it switches makes its own condition false and true again; give the conditions of "

@@ -40,17 +40,17 @@ public:
     // The next time after t at which something may jump; infinite where there is none.
     double next_break(double t) const;
 
-    // What has occurred since the start: time, and the name of an event, impact or crossing.
+    // What has occurred since the start, or since a state of another motion was restored: time, and the name of an
+    // event, impact or crossing.
     const std::vector<std::pair<double, std::string>>& occurrences() const { return occurrences_; }
 
 private:
     Instance& instance_;
     const Action report_, restart_;
     std::vector<std::pair<double, std::string>> occurrences_;
+    long before_ = 0;                 // of State::events, those that are not listed
     std::vector<double> indicators_;  // at the state
     std::vector<int> now_;            // what occurs there
-    long burst_ = 0;                  // occurrences since `burst_began_`, while time hardly advances
-    double burst_began_ = 0;
 
     double excess(std::size_t k) const;
     bool gather(bool first);

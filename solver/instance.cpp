@@ -8,6 +8,26 @@ namespace mbd {
 namespace {
 constexpr double asked_alike = 1e-6;  // of the largest rate
 constexpr double fits = 1e-6;         // of the model's length: what a change of a parameter may open
+
+// Rows left out are those of now again when this ends.
+class ChoiceKept {
+public:
+    explicit ChoiceKept(State& s)
+        : s_(s), dropped_(s.dropped), redundancies_(s.redundancies), misfit_(s.misfit), misfit_limit_(s.misfit_limit) {}
+    ChoiceKept(const ChoiceKept&) = delete;
+    ChoiceKept& operator=(const ChoiceKept&) = delete;
+    ~ChoiceKept() {
+        s_.dropped.swap(dropped_), s_.redundancies.swap(redundancies_);
+        s_.misfit = misfit_, s_.misfit_limit = misfit_limit_;
+    }
+
+private:
+    State& s_;
+    std::vector<int> dropped_;
+    std::vector<Redundancy> redundancies_;
+    const double misfit_, misfit_limit_;
+};
+
 }  // namespace
 
 Instance::Instance(const System& s)
@@ -24,6 +44,7 @@ Instance::Instance(const System& s)
       rows_(s.n()),
       u_(s.nu),
       monitor_(s.turns + s.sides) {
+    independent_.assign(s.nc, 0.0);
     state.parameters = s.parameter_defaults;
     compute_constants();
     place_at_start();
@@ -188,7 +209,8 @@ void Instance::place_at_start() {
     state.a.assign(system.nv, 0.0);
     state.lambda.assign(system.nc, 0.0);
     state.xdot.assign(system.nx, 0.0);
-    state.t = state.t_input = state.h = state.ahead = state.last_step = state.drift = 0;
+    state.t = state.t_input = state.h = state.last_step = state.drift = 0;
+    state.ahead = state.chosen_at = State::never;
     state.restart_pending = state.inputs_vary = false;
     state.memory.clear();
     state.inactive.clear();
@@ -196,20 +218,22 @@ void Instance::place_at_start() {
     state.hold.assign(system.nc, 0.0);
     state.sides.assign(system.switches.indicators.size(), 0);
     state.sizes.assign(system.switches.indicators.size(), 0.0);
-    state.events = 0;
+    state.events = state.burst = 0;
     state.redundancies.clear();
     leave_out();
     state.misfit = 0;
-    state.order = order1_ = system.preferred_order();
+    state.order = system.preferred_order();
     state.model = system.identity;
-    a = state.a, lambda = state.lambda, xdot = state.xdot, y = state.y, v = state.v;
+    look_from_state();
 }
+
+void Instance::look_from_state() { v = state.v, a = state.a, lambda = state.lambda, xdot = state.xdot, y = state.y; }
 
 void Instance::restart() {
     report();
     state.v = v;
     adopt();
-    state.ahead = 0;
+    state.ahead = State::never;
 }
 
 void Instance::stand_still() {
@@ -224,8 +248,10 @@ void Instance::evaluate_index1(double xv) {
     system.residual_and_derivative(state_point(), {1, 0, 0, 0, xv}, work, rows_.data());
 }
 
+// What is reported leaves no trace in State, and depends on nothing else: the order is the scheme's, and only for now.
 void Instance::factorise_index1() {
-    if (!factorise(index1_.factor, order1_)) refuse_singular();
+    Order order = state.order;
+    if (!factorise(index1_.factor, order)) refuse_singular();
 }
 
 // Moves v by the smallest amount (in the mass metric) that takes its rows to zero.
@@ -245,11 +271,12 @@ Violation Instance::position_violation() {
 
 // Accelerations, multipliers, rates and unknowns at the state with the reported velocities.
 void Instance::solve_accelerations(double gain) {
-    index1_.lambda = lambda, index1_.xdot = xdot, index1_.y = y;
+    index1_.a = a, index1_.lambda = lambda, index1_.xdot = xdot, index1_.y = y;
     const Index1::Place here{state.t, state.q.data(), v.data(), state.x.data()};
     index1_.look(*this, here);
     if (gain > 0) feed_back(gain);
-    const Index1::Outcome outcome = index1_.solve(*this, here, order1_);
+    Order order = state.order;
+    const Index1::Outcome outcome = index1_.solve(*this, here, order);
     a = index1_.a, lambda = index1_.lambda, xdot = index1_.xdot, y = index1_.y;
     if (outcome != Index1::Outcome::done) refuse(outcome);
     independent_ = lambda;
@@ -292,13 +319,9 @@ void Instance::with_other_rows_where_singular(F&& evaluate) {
     try {
         evaluate();
     } catch (const StepFailed&) {
-        const auto dropped = state.dropped;
-        const auto known = state.redundancies;
-        const bool changed = choose_rows();
-        if (changed) evaluate();
-        state.dropped = dropped;
-        state.redundancies = known;
-        if (!changed) throw;
+        const ChoiceKept as_before(state);
+        if (!choose_rows()) throw;
+        evaluate();
     }
 }
 
@@ -328,7 +351,7 @@ double Instance::fastest(double least, const std::vector<double>& rates) const {
 }
 
 void Instance::report_here() {
-    v = state.v, a = state.a, lambda = state.lambda, xdot = state.xdot, y = state.y;
+    look_from_state();
     if (system.nc > 0) {
         system.rates(state_point(), work, index1_.velocity.data(), index1_.gamma.data());
         worst_velocity_violation = std::max(worst_velocity_violation, worst(index1_.velocity.data()).scaled);
@@ -338,6 +361,26 @@ void Instance::report_here() {
     }
     solve_accelerations();
     spread_reactions();
+}
+
+void Instance::share_reactions() {
+    factorise_index1();
+    spread_reactions();
+}
+
+void Instance::follow(const Instance& other) {
+    const State& from = other.state;
+    state.t = state.t_input = from.t;
+    for (int k = 0; k < system.nu; ++k) state.u[k] = from.u[k] + from.udot[k] * (from.t - from.t_input);
+    state.udot = from.udot, state.parameters = from.parameters;
+    state.q = from.q, state.v = from.v, state.x = from.x, state.turns = from.turns, state.hold = from.hold;
+    state.redundancies = from.redundancies, state.inactive = from.inactive, state.dropped = from.dropped;
+    state.order = from.order;
+    v = other.v, a = other.a, xdot = other.xdot, y = other.y;
+    lambda = independent_ = other.independent_;
+    constants = other.constants, row_scale_ = other.row_scale_;
+    time_[1] = other.time_[1];
+    work.outside = other.work.outside;
 }
 
 void Instance::signals(double* out) { system.signals(state_point(), work, out); }

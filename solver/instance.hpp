@@ -4,6 +4,7 @@
 // positions on Phi = 0, velocities projected onto G v = -Phi_t in the mass metric, accelerations and multipliers of the
 // index-1 system. What is reported is never fed back into the scheme (it would make HHT first order).
 #pragma once
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,13 +25,15 @@ struct Redundancy {
     std::vector<std::pair<int, double>> repeats;  // row, coefficient
 };
 
-// Everything that a continuation depends on, as a value: copying and restoring it continues bit for bit.
+// Everything that a continuation depends on, as a value: copying and restoring it continues bit for bit, in another
+// Instance and in another process too (solver/bytes.hpp).
 struct State {
-    std::uint32_t model = 0;  // System::identity
+    static constexpr double never = std::numeric_limits<double>::lowest();  // before all times
+    std::uint32_t model = 0;                                                // System::identity
     double t = 0;
     double h = 0;  // step size that the error control would take next, 0 before the first step
     // End of the last step where the state shown lies within it; what goes on from there is in `memory`.
-    double ahead = 0;
+    double ahead = never;
     double last_step = 0, drift = 0;  // size of the last step, time crossed since without one
     std::vector<double> q, v, a, lambda, x, xdot, y;
     double t_input = 0;  // u(t) = u + udot (t - t_input)
@@ -44,21 +47,27 @@ struct State {
     std::vector<char> sides;               // of every indicator: whether it was positive
     std::vector<double> sizes;             // and how large it has been
     long events = 0;                       // that have occurred
-    double misfit = 0, misfit_limit = 0;   // how far these may be open, scaled: for now, and at most
-    bool inputs_vary = false;              // they have been changed during the motion
-    bool restart_pending = false;          // a discontinuity at t waits for its restart
-    std::vector<double> memory;            // of the scheme
-    Factor factor;                         // the factorisation it recycles
-    ComplexFactor complex_factor;          // and the second one of schemes with several stages
-    Order order = Order::eager;            // for the next factorisation
+    long burst = 0;                        // of these, since `burst_began`, while time hardly advances
+    double burst_began = 0;
+    double chosen_at = never;             // time of the last try with other rows
+    double misfit = 0, misfit_limit = 0;  // how far these may be open, scaled: for now, and at most
+    bool inputs_vary = false;             // they have been changed during the motion
+    bool restart_pending = false;         // a discontinuity at t waits for its restart
+    std::vector<double> memory;           // of the scheme
+    Factor factor;                        // the factorisation it recycles
+    ComplexFactor complex_factor;         // and the second one of schemes with several stages
+    Order order = Order::eager;           // for the next factorisation
 };
 
 struct StartOptions {
     bool correct = false;  // move an inconsistent start onto the constraints instead of refusing it
-    using Values = std::vector<std::pair<int, double>>;
-    Values q, v;                    // given start values, which the correction may not move
-    std::vector<double> positions;  // to begin from instead of those of the model, where not empty
-    bool open = false;              // positions stay as given although the joints are open
+    using Values = std::vector<std::pair<int, double>>;  // number, value
+    Values q, v;                                         // given start values, which the correction may not move
+    std::vector<double> positions;                       // to begin from instead of those of the model, where not empty
+    bool open = false;                                   // positions stay as given although the joints are open
+    double time = 0;                                     // at which the motion begins, s
+    // Inputs in place of those of the model. What they open in a start that fits the model's own is closed.
+    Values inputs;
 };
 
 struct Violation {
@@ -82,7 +91,11 @@ public:
 
     void set_parameter(int index, double value);  // takes effect at the next start() or update()
     void update();                                // what follows from the parameters; throws ModelError
-    void place_at_start();                        // positions, velocities, inputs as given, not yet consistent
+    void compute_constants();                     // the same, unchecked
+    // Stands where another instance of the system does, with what that reports; its scheme's memory stays behind, and
+    // reactions are 0 in rows left out: share_reactions().
+    void follow(const Instance& other);
+    void place_at_start();  // positions, velocities, inputs as given, not yet consistent
     void start(const StartOptions& options);
     void restart();  // after a discontinuity: consistent v, a, lambda at t+
     // Accelerations at the state as it stands: nothing is projected, gaps of joints are fed back by `gain` 1/s
@@ -98,6 +111,7 @@ public:
     void pose(double t, const double* q, const double* rates, const double* x);
     void set_in_motion(const StartOptions& options);  // velocities of the start at the state's positions; time runs
     std::vector<std::string> given_up() const;        // start values that are guesses and were not admitted
+    void look_from_state();                           // what is reported := what the scheme has
     // Leaves out the constraint rows that repeat others at the state; true where the choice changed.
     bool choose_rows();
     bool choose_rows_ahead(double h);  // as they will be at the end of a step: the state may be singular
@@ -115,6 +129,8 @@ public:
     void collide(const std::vector<int>& hitting);  // indicators of impacts: new velocities, contacts at rest hold
     void report();
     void signals(double* out);
+    // Gives rows that repeat others their share of the reactions, at the last evaluation of index 1 with derivatives.
+    void share_reactions();
 
     double length() const { return constants[system.length_at]; }
     const double* inputs_at(double t);
@@ -172,7 +188,6 @@ private:
     PivotingSolver<double> pivoting_solver_;
     PivotingSolver<Complex> complex_pivoting_solver_;
     Index1 index1_;
-    Order order1_ = Order::eager;  // of index-1 solves: what is reported leaves no trace in State
     std::vector<double> parameter_registers_, phi_, unknowns_, rows_, u_, monitor_;
     std::vector<int> masked_, masked_singles_, masked_pairs_;  // what belongs to the rows left out
     std::vector<Entry> dropped_gradients_;
@@ -183,7 +198,6 @@ private:
     std::vector<double> independent_;  // lambda with 0 in the rows left out: the scheme goes on with that
     std::vector<char> wanted_;         // start conditions that are not given up
     std::vector<double> row_scale_;    // 1/length for rows in m, 1 for rows in rad
-    void compute_constants();
 
     // ---- index 1 (instance.cpp)
     void evaluate_index1(double xv = 0);
@@ -209,6 +223,8 @@ private:
     template <class Try>
     bool met_with_guesses(bool velocities, Try&& met);
     bool close_velocities(const std::vector<char>& held, double speed);
+    void take(const StartOptions& options);
+    bool fits_as_written();
     std::vector<char> held_coordinates(const StartOptions::Values& kept) const;
     void correct_positions(const StartOptions& options);
     bool close_what_does_not_repeat(const Demands& open, const std::vector<char>& held);

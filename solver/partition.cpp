@@ -175,6 +175,7 @@ bool Partition::scale(const Instance& i) {
 
 bool Partition::choose(const Instance& i) {
     if (!scale(i)) return false;
+    prepared_ = false;
     std::fill(first_level_.begin(), first_level_.end(), independent);
     std::vector<int> rows[2];
     for (int row = 0; row < s_.nc; ++row)
@@ -187,6 +188,18 @@ bool Partition::choose(const Instance& i) {
 }
 
 void Partition::keep(double* to) const { std::copy(first_level_.begin(), first_level_.end(), to); }
+
+bool Partition::admits(const double* kept, const State& state) const {
+    int open[independent + 1] = {};  // rows of every level in force, less the coordinates that follow from them
+    for (int row = 0; row < s_.nc; ++row)
+        if (!std::binary_search(state.dropped.begin(), state.dropped.end(), s_.nv + row))
+            ++open[static_cast<int>(s_.level[row])];
+    for (int k = 0; k < s_.nv; ++k) {
+        if (kept[k] != positions && kept[k] != velocities && kept[k] != independent) return false;
+        --open[static_cast<int>(kept[k])];
+    }
+    return open[positions] == 0 && open[velocities] == 0;
+}
 
 void Partition::take(const double* from, const Instance& i) {
     if (prepared_ && dropped_ == i.state.dropped && std::equal(first_level_.begin(), first_level_.end(), from)) return;

@@ -39,6 +39,8 @@ public:
 
     // ---- the choice as numbers, for State::memory: of every coordinate the level from which on it depends, else 2
     void keep(double* to) const;
+    // Whether these numbers are a choice for the rows in force in a state.
+    bool admits(const double* kept, const State& state) const;
     // Goes on with a choice kept; factorise() has to follow. Cheap where it is the present one and rows are as before.
     void take(const double* from, const Instance& instance);
 

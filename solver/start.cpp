@@ -98,28 +98,51 @@ struct Instance::Demands {
     double largest() const { return values.size() == 0 ? 0 : std::fabs(values[worst()] * per_size[worst()]); }
 };
 
-void Instance::start(const StartOptions& options) {
+void Instance::start(const StartOptions& given) {
     update();
     place_at_start();
     let_time_run();
     wanted_.assign(system.conditions.size(), 1);
-    if (!options.positions.empty()) state.q = options.positions;
-    for (const auto& [k, value] : options.q) state.q[k] = value;
-    for (const auto& [k, value] : options.v) state.v[k] = value;
-    v = state.v;
+    take(given);
+    StartOptions options = given;
+    if (!given.inputs.empty() && !given.open) options.correct = given.correct || fits_as_written();
+    for (const auto& [k, value] : given.inputs) state.u[k] = value;
     correct_positions(options);
     follow_turns();
     check_sides();
     start_rates(options);
 }
 
+// What is given in place of the model's own start.
+void Instance::take(const StartOptions& options) {
+    if (!std::isfinite(options.time)) throw ModelError("the time of the start must be a finite number");
+    for (const auto& [k, value] : options.inputs)
+        if (k < 0 || k >= system.nu || !std::isfinite(value))
+            throw ModelError("an input at the start is not finite or not in the model");
+    state.t = state.t_input = options.time;
+    if (!options.positions.empty()) state.q = options.positions;
+    for (const auto& [k, value] : options.q) state.q[k] = value;
+    for (const auto& [k, value] : options.v) state.v[k] = value;
+    v = state.v;
+}
+
+// Whether the start fits the joints, so that no user has to be told of it, but for what inputs open.
+bool Instance::fits_as_written() {
+    if (!(position_violation().scaled <= consistent)) return false;
+    std::vector<double> opening(system.nc);
+    system.speeds(state_point(), work, opening.data());
+    for (int k = 0; k < system.nc; ++k)
+        if (system.level[k] > 1) opening[k] = 0;
+    return worst(opening.data()).scaled <= consistent * fastest(1, state.v);
+}
+
 void Instance::place(const std::vector<double>& q, const std::vector<double>& x, const std::vector<double>& turns) {
-    state.q = q, state.x = x, state.turns = turns, state.ahead = 0;
+    state.q = q, state.x = x, state.turns = turns, state.ahead = State::never;
     follow_turns();
 }
 
 void Instance::pose(double t, const double* q, const double* rates, const double* x) {
-    state.t = t, state.ahead = 0;
+    state.t = t, state.ahead = State::never;
     state.q.assign(q, q + system.nq());
     state.v.assign(rates, rates + system.nv);
     state.x.assign(x, x + system.nx);

@@ -34,6 +34,10 @@ public:
         std::copy_n(slope, size(), difference(memory, 1));
     }
 
+    bool admits(const double* memory) const override {
+        return whole(memory[ORDER], 1, most) && whole(memory[USED], 1, most) && whole(memory[EQUAL], 0, most + 2);
+    }
+
     bool step(Ode& ode, double t, double h, const double* y, const double* memory) override {
         const int k = order(memory);
         lower_ = false;

@@ -1,6 +1,7 @@
 // A formula for ordinary differential equations y' = f(t, y), as schemes use it: from one step to the next, with an
 // estimate of the local error. It must not know what y means.
 #pragma once
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -32,6 +33,8 @@ public:
     // Numbers kept from step to step; they are the caller's, so that a saved state continues bit for bit.
     virtual std::size_t memory_size() const = 0;
     virtual void start(const double* slope, double* memory) const = 0;
+    // Whether numbers from outside can be such a memory: what it counts by lies in it.
+    virtual bool admits(const double* /*memory*/) const { return true; }
     // Tries a step from (t, y): fills end, end_slope and error; false where the equations have no value on the way.
     virtual bool step(Ode& ode, double t, double h, const double* y, const double* memory) = 0;
     // Remembers the step tried last.
@@ -60,6 +63,7 @@ public:
     std::vector<double> end, end_slope, error;
 
 protected:
+    static bool whole(double x, int least, int most) { return x >= least && x <= most && x == std::floor(x); }
     int size() const { return static_cast<int>(end.size()); }
 };
 

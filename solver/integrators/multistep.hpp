@@ -56,6 +56,8 @@ public:
         std::copy_n(slope, size(), slopes(memory));
     }
 
+    bool admits(const double* memory) const override { return whole(memory[0], 1, k_); }
+
     bool step(Ode& ode, double t, double h, const double* y, const double* memory) override {
         if (starting(memory) && !growing_) return first_steps(ode, t, h, y, memory);
         const int k = order(memory);

@@ -52,8 +52,15 @@ public:
         look_ahead(st);
     }
 
+    void check(const State& st) const override {
+        treatment_->check(st, st.memory.data() + weights());
+        if (!formula_->admits(st.memory.data() + history())) foreign_memory();
+    }
+    void resume(const State& st) override { look_ahead(st); }
+
     StepResult step(Instance& i, double h, Statistics& count) override {
         enter(i);
+        tried_ = false;
         count_ = &count;
         gather(i.state);
         const double* memory = i.state.memory.data() + history();
@@ -62,6 +69,7 @@ public:
         if (!stands(treatment_->begin(i, index1_, here, h, i.state.memory.data() + weights()), here)) return result_;
         look_ahead(i.state);
         h_ = h;
+        tried_ = true;
         if (!formula_->step(*this, i.state.t, h, y_.data(), memory)) {
             if (result_.status == Status::not_finite) find_culprit(i);
             return result_;
@@ -88,7 +96,7 @@ public:
     }
 
     void reject(Instance& i) override {
-        formula_->reject(i.state.memory.data() + history());
+        if (tried_) formula_->reject(i.state.memory.data() + history());
         look_ahead(i.state);
     }
 
@@ -132,6 +140,7 @@ private:
     Index1 index1_;
     std::vector<double> y_, phi_;
     double h_ = 0, pace_ = 0;
+    bool tried_ = false;  // the formula itself, by the last step
     int error_order_ = 1;
     Formula::Control control_;
     Instance* instance_ = nullptr;  // during a step
@@ -178,7 +187,7 @@ private:
         instance_ = &i;
         order_ = i.state.order;
         pace_ = i.state.memory[s_.nv + s_.nx];
-        index1_.lambda = i.state.lambda, index1_.xdot = i.state.xdot, index1_.y = i.state.y;
+        index1_.a = i.state.a, index1_.lambda = i.state.lambda, index1_.xdot = i.state.xdot, index1_.y = i.state.y;
     }
     void gather(const State& st) {
         auto to = std::copy(st.q.begin(), st.q.end(), y_.begin());

@@ -47,6 +47,10 @@ public:
                              "elsewhere, or use the scheme 'hht'");
     }
 
+    void check(const State& st) const override {
+        if (!reduced_.partition.admits(st.memory.data() + layout_.partition, st)) foreign_memory();
+    }
+
     StepResult step(Instance& i, double h, Statistics& count) override {
         if (i.state.memory[layout_.worn] != 0 && choose(i)) ++count.repartitions;
         StepResult result = solve(i, h, count);

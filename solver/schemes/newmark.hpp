@@ -144,6 +144,14 @@ public:
         if (m_.printed_form) keep_force_balance(i);
     }
 
+    void check(const State& st) const override {
+        const double* counters = st.memory.data() + layout_.counters;
+        require_whole(counters[POINTS], 0, history_length);
+        require_whole(counters[NEWEST], 0, history_length - 1);
+        require_whole(counters[DEGREE], 0, highest_degree);
+        if (counters[FACTOR_H] != 0) require_factor(st.factor);
+    }
+
     StepResult step(Instance& i, double h, Statistics& count) override {
         predict(i, h);
         const bool kept = counter(i.state, FACTOR_H) != 0;

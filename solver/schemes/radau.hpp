@@ -56,6 +56,13 @@ public:
     // [HairerWanner96] radau5.f: what the embedded formula of order 3 may miss, so that the method misses `tolerance`
     // about
     void set_tolerance(double tolerance) override { tolerance_ = 0.1 * std::pow(tolerance, 2.0 / 3); }
+
+    void check(const State& st) const override {
+        if (counter(st, FACTOR_H) == 0) return;
+        require_factor(st.factor);
+        require_factor(st.complex_factor);
+    }
+
     void start(Instance& i) override {
         State& st = i.state;
         st.memory.assign(layout_.size, 0.0);
@@ -129,7 +136,7 @@ private:
 
     // ---- the scheme's memory within State
     struct Layout {
-        int per_weight, begin, stages, singles[3], pairs, counters, size;
+        int per_weight, begin, stages, rejected, singles[3], pairs, counters, size;
     };
     // counters: size of the last step (0 = none), its error, h of the factorisations (0 = none), whether the parts of
     // the matrix hold, degree of the predictor, iterations of the step after the matrix was evaluated, iterations lost
@@ -154,7 +161,8 @@ private:
         Layout l{};
         l.begin = l.per_weight + s_.nv + s_.nx;
         l.stages = l.begin + s_.n();
-        l.singles[0] = l.stages + stages * s_.n();
+        l.rejected = l.stages + stages * s_.n();
+        l.singles[0] = l.rejected + stages * s_.n();
         l.singles[1] = l.singles[0] + singles;
         l.singles[2] = l.singles[1] + singles;
         l.pairs = l.singles[2] + singles;
@@ -233,8 +241,10 @@ private:
         double w[stages][nodes];
         for (int i = 0; i < stages; ++i) radau::lagrange(node, nodes, radau::c[i] * ratio, w[i]);
         copy_unknowns(st, b_.data());
-        for (int k = 0; k < s_.n(); ++k) {
-            const double z0 = z_[0][k], z1 = z_[1][k], z2 = z_[2][k], begin = b_[k];
+        const double* rejected = st.memory.data() + layout_.rejected;
+        const int n = s_.n();
+        for (int k = 0; k < n; ++k) {
+            const double z0 = rejected[k], z1 = rejected[n + k], z2 = rejected[2 * n + k], begin = b_[k];
             for (int i = 0; i < stages; ++i) z_[i][k] = w[i][0] * z0 + w[i][1] * z1 + w[i][2] * z2 + w[i][3] * begin;
         }
     }
@@ -256,8 +266,8 @@ private:
         counter(st, DEGREE) = miss[1] < miss[0] ? 3 : 2;
     }
 
-    void remember(State& st) const {
-        double* to = copy_unknowns(st, st.memory.data() + layout_.begin);
+    void remember(State& st) const { copy_stages(copy_unknowns(st, st.memory.data() + layout_.begin)); }
+    void copy_stages(double* to) const {
         for (const auto& z : z_) to = std::copy(z.begin(), z.end(), to);
     }
 
@@ -490,6 +500,7 @@ private:
         result.turn = largest_turn();
         if (!(error_ <= 1) && !fixed_steps) {
             counter(st, REJECTED_H) = h_;
+            copy_stages(st.memory.data() + layout_.rejected);
         } else {
             keep_count(st, c);
             result.error = foreseen_error(st, c);

@@ -48,6 +48,10 @@ public:
     virtual std::size_t memory_size() const = 0;
     // fills state.memory at a consistent state (start and restart)
     virtual void start(Instance& instance) = 0;
+    // Throws ModelError where numbers in state.memory, of the right size, cannot be this scheme's.
+    virtual void check(const State&) const {}
+    // Goes on from a state that another instance of the scheme may have left.
+    virtual void resume(const State&) {}
     // tries one step; the state is untouched until accept()
     virtual StepResult step(Instance& instance, double h, Statistics& statistics) = 0;
     virtual void accept(Instance& instance) = 0;
@@ -70,5 +74,19 @@ public:
 protected:
     double tolerance_ = 1e-6;
 };
+
+// ---- numbers in a state's memory that say where to look
+
+[[noreturn]] inline void foreign_memory() {
+    throw ModelError("the saved state is damaged, or belongs to the same scheme with other options");
+}
+inline void require_whole(double found, int least, int most) {
+    if (!(found >= least && found <= most) || found != std::floor(found)) foreign_memory();
+}
+// A factorisation that is to be used again.
+template <class Scalar>
+void require_factor(const FactorOf<Scalar>& factor) {
+    if (factor.values.empty() || factor.pivoting) foreign_memory();
+}
 
 }  // namespace mbd

@@ -34,6 +34,8 @@ public:
     virtual std::size_t memory_size(const System&) const { return 0; }
     // `usual_step`: what steps are expected to be at least; 0 where nothing is known of it.
     virtual void start(Instance&, Index1&, const Motion&, double /*usual_step*/, double* /*memory*/) {}
+    // Throws ModelError where numbers from outside cannot be such a memory.
+    virtual void check(const State&, const double* /*memory*/) const {}
     // Before a step of size h from a motion, which stays as it is.
     virtual Status begin(Instance&, Index1&, const Motion&, double /*h*/, const double* /*memory*/) {
         return Status::done;
@@ -208,22 +210,23 @@ class Partitioned : public Correction {
 public:
     explicit Partitioned(const System& system) : Correction(system), partition_(system), motion_(system.nv) {}
 
-    // memory: the choice, the condition that it had
+    // memory: the choice, the condition that it had; 0 where there is none
     std::size_t memory_size(const System& system) const override { return system.nv + 1; }
 
     void start(Instance& i, Index1& solver, const Motion& m, double, double* memory) override {
         if (i.system.nc == 0) return;
         solver.evaluate(i, m.place());
-        partition_.choose(i);
-        keep(memory);
+        condition_ = std::numeric_limits<double>::infinity();
+        if (partition_.choose(i)) keep(memory);
+    }
+    void check(const State& state, const double* memory) const override {
+        if (memory[motion_.size()] != 0 && !partition_.admits(memory, state)) foreign_memory();
     }
     Status begin(Instance& i, Index1& solver, const Motion& m, double, const double* memory) override {
         chosen_anew_ = false;
         if (i.system.nc == 0) return Status::done;
         solver.evaluate(i, m.place());
-        partition_.take(memory, i);
-        if (partition_.factorise(i) && (condition_ = partition_.condition()) <= worse * memory[i.system.nv])
-            return Status::done;
+        if (stands(i, memory)) return Status::done;
         chosen_anew_ = true;
         if (!partition_.choose(i)) return Status::singular;
         condition_ = partition_.condition();
@@ -257,6 +260,12 @@ private:
     double condition_ = 1;
     bool chosen_anew_ = false;
 
+    // Whether the choice in memory does here too.
+    bool stands(Instance& i, const double* memory) {
+        if (memory[motion_.size()] == 0) return false;
+        partition_.take(memory, i);
+        return partition_.factorise(i) && (condition_ = partition_.condition()) <= worse * memory[motion_.size()];
+    }
     void keep(double* memory) {
         partition_.keep(memory);
         memory[motion_.size()] = condition_ = partition_.condition();
@@ -281,6 +290,7 @@ public:
     void start(Instance& i, Index1& solver, const Motion& m, double usual_step, double* memory) override {
         feedback_->start(i, solver, m, usual_step, memory + of_feedback_);
         Partitioned::start(i, solver, m, usual_step, memory);
+        partitioning_ = false;  // positions and velocities are those of a start
     }
     Status begin(Instance& i, Index1& solver, const Motion& m, double h, const double* memory) override {
         feedback_->begin(i, solver, m, h, memory + of_feedback_);

@@ -64,7 +64,7 @@ public:
     StepResult step(Instance& i, double h, Statistics& count) override {
         h_ = h;
         order_ = i.state.order;
-        index1_.lambda = i.state.lambda, index1_.xdot = i.state.xdot, index1_.y = i.state.y;
+        index1_.a = i.state.a, index1_.lambda = i.state.lambda, index1_.xdot = i.state.xdot, index1_.y = i.state.y;
         StepResult result;
         if (!predict(i, result)) return blame(i, result, count);
         if (corrections_ > 0) prepare_corrector(i);

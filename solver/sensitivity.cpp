@@ -1,0 +1,193 @@
+#include "sensitivity.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace mbd {
+namespace {
+
+constexpr double first_step = 2e-3;  // in the scales of what moves: (T20.4) misses 1e-12 of a smooth function there
+constexpr double enough = 1e-5;      // by which slopes over one and over two steps may differ; (T20.4) squares it
+constexpr int most_attempts = 5;
+constexpr double least_cut = 0.01, greatest_cut = 0.3;
+constexpr double rounding = 1e-13;   // of a value
+constexpr double negligible = 1e-6;  // of the largest slope: what is smaller may be less exact
+constexpr double steps[] = {-2, -1, 1, 2};
+
+// to := from + s by, where that moves
+void shift_by(std::vector<double>& to, const std::vector<double>& from, double s, const double* by) {
+    for (std::size_t k = 0; k < to.size(); ++k) to[k] = from[k] + s * (by != nullptr ? by[k] : 0);
+}
+
+}  // namespace
+
+Sensitivity::Sensitivity(const System& system)
+    : s_(system),
+      here_(system),
+      moved_(system),
+      velocity_(system.nc),
+      gamma_(system.nc),
+      change_(system.n()),
+      a_(system.nv),
+      lambda_(system.nc),
+      xdot_(system.nx),
+      y_(system.ny),
+      rows_(system.n()),
+      shown_(system.signal_count()) {}
+
+void Sensitivity::look(const Instance& instance) {
+    here_.follow(instance), moved_.follow(instance);
+    shared_ = !here_.state.redundancies.empty();
+    direction_ = {};
+    factorise();
+}
+
+// dR/dz at what is reported.
+void Sensitivity::factorise() {
+    turn_to({});
+    shift(0);
+    rows(change_.data());
+    Order order = here_.state.order;
+    if (!moved_.factorise(factor_, order))
+        throw StepFailed("derivatives at t = " + number(here_.state.t) +
+                         " s: the equations of motion are singular here");
+}
+
+// (T20.1)
+void Sensitivity::along(const Direction& direction, double* signals) {
+    if (factor_.pivoting || shared_) factorise();  // such a factorisation does not last
+    turn_to(direction);
+    const auto residual = [&](double s, double* out) { shift(s), rows(out); };
+    differentiate(residual, rows_);
+    for (int k = 0; k < s_.n(); ++k) change_[k] = -rows_.slope[k];
+    moved_.solve(factor_, change_.data());
+    const double* from = change_.data();
+    for (auto* to : {&a_, &lambda_, &xdot_, &y_})
+        for (double& x : *to) x = *from++;
+    if (signals != nullptr) {
+        differentiate([&](double s, double* out) { show(s, out); }, shown_);
+        std::copy(shown_.slope.begin(), shown_.slope.end(), signals);
+    }
+}
+
+void Sensitivity::in_time(double* signals) {
+    Direction d;
+    d.t = 1;
+    d.q = here_.v.data(), d.v = here_.a.data(), d.x = here_.xdot.data();
+    along(d, signals);
+}
+
+// The largest of all parts, over what counts as one of them.
+double Sensitivity::size_of(const Direction& d) const {
+    double size = std::fabs(d.t);
+    const auto see = [&](const double* by, std::size_t count, auto&& scale) {
+        for (std::size_t k = 0; by != nullptr && k < count; ++k) size = std::max(size, std::fabs(by[k]) / scale(k));
+    };
+    const State& st = here_.state;
+    const auto unit = [&](std::size_t k) { return here_.unit(static_cast<int>(k)); };
+    see(d.q, here_.v.size(), unit);
+    see(d.v, here_.v.size(), [&](std::size_t k) { return std::max(unit(k), std::fabs(here_.v[k])); });
+    see(d.x, st.x.size(), [&](std::size_t k) { return std::max(s_.nominal[k], std::fabs(st.x[k])); });
+    see(d.u, st.u.size(), [&](std::size_t k) { return std::max(1.0, std::fabs(st.u[k])); });
+    see(d.udot, st.u.size(), [&](std::size_t k) { return std::max(1.0, std::fabs(st.udot[k])); });
+    see(d.p, st.parameters.size(),
+        [&](std::size_t k) { return st.parameters[k] != 0 ? std::fabs(st.parameters[k]) : 1.0; });
+    return size;
+}
+
+// Moves by s along the direction; accelerations, reactions, rates of states and variables stay.
+void Sensitivity::shift(double s) {
+    const Direction& d = direction_;
+    const State& from = here_.state;
+    State& to = moved_.state;
+    to.t = from.t + s * d.t;
+    shift_by(moved_.v, here_.v, s, d.v);
+    shift_by(to.x, from.x, s, d.x);
+    shift_by(to.u, from.u, s, d.u);
+    shift_by(to.udot, from.udot, s, d.udot);
+    to.q = from.q;
+    for (int k = 0; k < s_.nv && d.q != nullptr; ++k) to.q[k] += s * d.q[k];
+    if (d.q != nullptr) s_.settle(to.q.data());
+    moved_.a = here_.a, moved_.lambda = here_.lambda, moved_.xdot = here_.xdot, moved_.y = here_.y;
+    if (d.p == nullptr) return;
+    shift_by(to.parameters, from.parameters, s, d.p);
+    moved_.compute_constants();
+}
+
+void Sensitivity::turn_to(const Direction& direction) {
+    if (direction_.p != nullptr) {
+        moved_.state.parameters = here_.state.parameters;
+        moved_.compute_constants();
+    }
+    direction_ = direction;
+    size_ = size_of(direction);
+}
+
+// R at what is shifted, its derivative by z in the workspace: rows of constraints hold G a - gamma.
+void Sensitivity::rows(double* out) {
+    const Point p = moved_.state_point();
+    s_.rates(p, moved_.work, velocity_.data(), gamma_.data());
+    s_.residual_and_derivative(p, {1, 0, 0, 0, 1}, moved_.work, out);
+    double* held = out + s_.nv;
+    for (int k = 0; k < s_.nc; ++k) held[k] = -gamma_[k];
+    moved_.for_each_gradient_entry([&](int row, int col, double value) { held[row] += value * moved_.a[col]; });
+    moved_.for_each_entry_by_state([&](int row, int col, double value) { held[row] += value * moved_.xdot[col]; });
+    moved_.mask_rows(out);
+}
+
+// Signals at what is shifted, with all unknowns that follow; rows that repeat others take their share of reactions.
+void Sensitivity::show(double s, double* out) {
+    shift(s);
+    shift_by(moved_.a, here_.a, s, a_.data());
+    shift_by(moved_.lambda, here_.lambda, s, lambda_.data());
+    shift_by(moved_.xdot, here_.xdot, s, xdot_.data());
+    shift_by(moved_.y, here_.y, s, y_.data());
+    if (shared_) {
+        rows(change_.data());
+        moved_.share_reactions();
+    }
+    moved_.signals(out);
+}
+
+// (T20.4) with a step at which it is exact; where functions have a kink, with the best that was tried.
+template <class F>
+void Sensitivity::differentiate(F&& value, Differences& found) {
+    std::fill(found.slope.begin(), found.slope.end(), 0.0);
+    if (size_ == 0) return;
+    double s = first_step / size_, best = std::numeric_limits<double>::infinity();
+    for (int attempt = 0; attempt < most_attempts; ++attempt) {
+        for (int k = 0; k < 4; ++k) value(steps[k] * s, found.at[k].data());
+        const double doubt = take_slopes(found, s);
+        if (doubt < best)
+            best = doubt, found.slope.swap(found.trial);
+        else if (std::isfinite(best))
+            return;  // rounding: shorter steps are worse
+        if (best <= enough) return;
+        s *= std::isfinite(doubt) ? std::clamp(std::sqrt(enough / doubt), least_cut, greatest_cut) : least_cut;
+    }
+    if (!std::isfinite(best))
+        throw StepFailed("derivatives at t = " + number(here_.state.t) +
+                         " s: a value beside the present one is not finite");
+}
+
+// Fills `trial`; returns by how much slopes over one and over two steps differ at most.
+double Sensitivity::take_slopes(Differences& found, double s) {
+    double largest = 0, doubt = 0;
+    const auto& at = found.at;
+    for (std::size_t k = 0; k < found.trial.size(); ++k) {
+        const double near = (at[2][k] - at[1][k]) / (2 * s), far = (at[3][k] - at[0][k]) / (4 * s);
+        found.trial[k] = (4 * near - far) / 3;
+        if (!std::isfinite(found.trial[k])) return std::numeric_limits<double>::infinity();
+        largest = std::max(largest, std::fabs(found.trial[k]));
+    }
+    for (std::size_t k = 0; k < found.trial.size(); ++k) {
+        const double apart = std::fabs((at[3][k] - at[0][k]) / (4 * s) - (at[2][k] - at[1][k]) / (2 * s));
+        const double noise = rounding * std::max(std::fabs(at[1][k]), std::fabs(at[2][k])) / s;
+        const double slope = std::fabs(found.trial[k]) + negligible * largest;
+        if (apart > noise) doubt = std::max(doubt, apart / slope);
+    }
+    return doubt;
+}
+
+}  // namespace mbd
