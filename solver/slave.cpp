@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bytes.hpp"
 #include "schemes/table.hpp"
 #include "slave_run.hpp"
 
@@ -116,9 +117,9 @@ Contents::Contents(const Bytes& model, const Bytes& interface_bytes)
     : system(model.data(), model.size()), interface(interface_bytes.data(), interface_bytes.size(), system) {}
 
 struct Slave::Snapshot {
-    std::uint32_t model, interface;
-    Kind kind;
-    Mode mode;
+    std::uint32_t model = 0, interface = 0;
+    Kind kind = Kind::co_simulation;
+    Mode mode = Mode::instantiated;
     Numbers numbers;
     std::optional<State> state;  // none before the start
 };
@@ -433,6 +434,63 @@ Answer Slave::set_slopes(const std::uint32_t* references, std::size_t count, con
     });
 }
 
+// ---------------------------------------------------------------- derivatives
+
+Slave::Derivatives& Slave::derivatives() {
+    signals();  // the point at which they are taken is what has been reported
+    Run& r = *run_;
+    if (!r.derivatives) r.derivatives = std::make_unique<Derivatives>(contents_->system);
+    r.derivatives->sensitivity.look(r.instance);
+    return *r.derivatives;
+}
+
+void Slave::check_computed(const Interface::Variable& v) const {
+    if (v.role != Role::signal) throw Refused("'" + v.name + "' is not computed by the model, it has no derivative");
+}
+
+Answer Slave::get_rates(const std::uint32_t* references, std::size_t count, const int* orders, double* values,
+                        std::size_t values_count) {
+    return attempt(Call::get_rates, [&] {
+        const Found found = variables(references, count, Type::real, values_count);
+        if (count > 0 && !(orders && values)) throw Refused("orders or room for values are missing");
+        for (std::size_t k = 0; k < count; ++k) {
+            check_computed(*found[k]);
+            if (orders[k] != 1)
+                throw Refused("derivative " + std::to_string(orders[k]) + " of '" + found[k]->name +
+                              "' is not offered, the first one is");
+        }
+        Derivatives& d = derivatives();
+        d.sensitivity.in_time(d.signals.data());
+        for (const auto* v : found) values = std::copy_n(d.signals.begin() + v->index, v->size, values);
+    });
+}
+
+// T20.1: inputs and parameters move, t, q, v and X stay.
+Answer Slave::differentiate(const std::uint32_t* unknowns, std::size_t unknown_count, const std::uint32_t* knowns,
+                            std::size_t known_count, const double* seed, std::size_t seed_count, double* values,
+                            std::size_t values_count) {
+    return attempt(Call::differentiate, [&] {
+        const Found wanted = variables(unknowns, unknown_count, Type::real, values_count);
+        const Found moving = variables(knowns, known_count, Type::real, seed_count);
+        if ((seed_count > 0 && !seed) || (values_count > 0 && !values))
+            throw Refused("seed or room for values is missing");
+        for (const auto* v : wanted) check_computed(*v);
+        for (const auto* v : moving)
+            if (v->role != Role::input && v->role != Role::parameter)
+                throw Refused("'" + v->name + "' is neither input nor parameter, there is no derivative by it");
+        Derivatives& d = derivatives();
+        std::fill(d.inputs.begin(), d.inputs.end(), 0.0);
+        std::fill(d.parameters.begin(), d.parameters.end(), 0.0);
+        for (const auto* v : moving)
+            for (int e = 0; e < v->size; ++e)
+                (v->role == Role::input ? d.inputs : d.parameters)[v->index + e] += *seed++;
+        Sensitivity::Direction direction;
+        direction.u = d.inputs.data(), direction.p = d.parameters.data();
+        d.sensitivity.along(direction, d.signals.data());
+        for (const auto* v : wanted) values = std::copy_n(d.signals.begin() + v->index, v->size, values);
+    });
+}
+
 // ---------------------------------------------------------------- the run
 
 bool Slave::is_changed(const Interface::Variable& v, int element) const {
@@ -688,6 +746,109 @@ Answer Slave::restore(const Snapshot* from) {
 void Slave::release(Snapshot*& snapshot) {
     delete snapshot;
     snapshot = nullptr;
+}
+
+// ---------------------------------------------------------------- states as bytes
+
+namespace {
+
+std::vector<int> as_wholes(const std::vector<char>& flags) { return {flags.begin(), flags.end()}; }
+
+void write_optional(Writer& to, const std::optional<double>& x) {
+    to.flag(x.has_value());
+    if (x) to.number(*x);
+}
+
+std::optional<double> read_optional(Reader& from, const char* what) {
+    if (!from.flag(what)) return std::nullopt;
+    return from.number(what);
+}
+
+std::vector<char> read_flags(Reader& from, const char* what, std::size_t count) {
+    std::vector<char> flags;
+    for (int x : from.wholes(what)) flags.push_back(x != 0);
+    if (flags.size() != count) throw ModelError(std::string("the saved state has another number of ") + what);
+    return flags;
+}
+
+std::vector<double> read_finite(Reader& from, const char* what, std::size_t count) {
+    std::vector<double> values = from.numbers(what);
+    if (values.size() != count) throw ModelError(std::string("the saved state has another number of ") + what);
+    for (double x : values)
+        if (!std::isfinite(x)) throw ModelError(std::string("the saved state has ") + what + " that are not finite");
+    return values;
+}
+
+}  // namespace
+
+std::vector<unsigned char> Slave::as_bytes(const Snapshot& s) const {
+    Writer to;
+    to.whole(s.model);
+    to.whole(static_cast<int>(s.kind));
+    to.whole(static_cast<int>(s.mode));
+    to.number(s.numbers.start_time);
+    write_optional(to, s.numbers.stop_time);
+    write_optional(to, s.numbers.tolerance);
+    to.numbers(s.numbers.given);
+    to.numbers(s.numbers.slopes);
+    to.wholes(as_wholes(s.numbers.fresh));
+    to.wholes(as_wholes(s.numbers.waiting));
+    to.flag(s.state.has_value());
+    if (s.state) mbd::write(*s.state, to);
+    return sealed(to.bytes, interface_.identity);
+}
+
+Answer Slave::size_of(const Snapshot* snapshot, std::size_t& size) {
+    return attempt(Call::save, [&] {
+        if (!snapshot) throw Refused("there is no state to be written");
+        size = as_bytes(*snapshot).size();
+    });
+}
+
+Answer Slave::write(const Snapshot* snapshot, unsigned char* to, std::size_t size) {
+    return attempt(Call::save, [&] {
+        if (!snapshot || !to) throw Refused("there is no state to be written, or no room for it");
+        const auto bytes = as_bytes(*snapshot);
+        if (bytes.size() > size)
+            throw Refused("the state takes " + std::to_string(bytes.size()) + " bytes, found room for " +
+                          std::to_string(size));
+        std::copy(bytes.begin(), bytes.end(), to);
+    });
+}
+
+Answer Slave::read(const unsigned char* from, std::size_t size, Snapshot*& to) {
+    return attempt(Call::restore, [&] {
+        if (!from) throw Refused("there are no bytes of a state");
+        auto found = from_bytes(from, size);
+        if (to)
+            *to = std::move(*found);
+        else
+            to = found.release();
+    });
+}
+
+std::unique_ptr<Slave::Snapshot> Slave::from_bytes(const unsigned char* data, std::size_t size) const {
+    Reader from = opened(data, size, interface_.identity);
+    auto found = std::make_unique<Snapshot>();
+    Snapshot& s = *found;
+    s.interface = interface_.identity;
+    s.model = static_cast<std::uint32_t>(from.whole("model", 0, 0xFFFFFFFFll));
+    s.kind = static_cast<Kind>(from.whole("kind", 0, static_cast<int>(Kind::model_exchange)));
+    s.mode = static_cast<Mode>(from.whole("mode", 0, static_cast<int>(Mode::terminated)));
+    s.numbers.start_time = from.finite("start time");
+    s.numbers.stop_time = read_optional(from, "stop time");
+    s.numbers.tolerance = read_optional(from, "tolerance");
+    s.numbers.given = read_finite(from, "values", interface_.starts.size());
+    s.numbers.slopes = read_finite(from, "slopes", input_places_.size());
+    s.numbers.fresh = read_flags(from, "slopes", input_places_.size());
+    s.numbers.waiting = read_flags(from, "inputs", input_places_.size());
+    if (from.flag("state")) s.state = mbd::read(from, contents_->system);
+    from.end();
+    for (const auto& v : interface_.variables)
+        for (int e = 0; v.settable() && e < v.size; ++e) check_value(v, s.numbers.given[v.place + e]);
+    const bool begun = s.mode != Mode::instantiated && s.mode != Mode::initialization;
+    if (begun != s.state.has_value()) throw Refused("the saved state does not fit its mode");
+    return found;
 }
 
 }  // namespace mbd

@@ -164,6 +164,7 @@ public:
 
 private:
     struct Run;
+    struct Derivatives;
     struct Numbers {  // that the environment has set
         double start_time = 0;
         std::optional<double> stop_time, tolerance;
@@ -230,6 +231,11 @@ private:
     void check_no_event_waits(const char* what) const;
     void tell_events();
     std::string statistics() const;
+
+    Derivatives& derivatives();  // at the present point
+    void check_computed(const Interface::Variable& v) const;
+    std::vector<unsigned char> as_bytes(const Snapshot& s) const;
+    std::unique_ptr<Snapshot> from_bytes(const unsigned char* data, std::size_t size) const;
 };
 
 }  // namespace mbd

@@ -138,6 +138,14 @@ fmi2Status fmi2SetString(fmi2Component c, const fmi2ValueReference vr[], size_t 
     return with(c, [&](Slave& s) { return s.set_texts(vr, n, values); });
 }
 
+fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReference unknowns[], size_t unknown_count,
+                                        const fmi2ValueReference knowns[], size_t known_count, const fmi2Real seed[],
+                                        fmi2Real values[]) {
+    return with(c, [&](Slave& s) {
+        return s.differentiate(unknowns, unknown_count, knowns, known_count, seed, known_count, values, unknown_count);
+    });
+}
+
 // ---------------------------------------------------------------- states
 
 namespace {
@@ -165,12 +173,35 @@ fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate* state) {
         return Answer::ok;
     });
 }
+fmi2Status fmi2SerializedFMUstateSize(fmi2Component c, fmi2FMUstate state, size_t* size) {
+    return with(c, [&](Slave& s) {
+        return size ? s.size_of(snapshot(state), *size) : s.refuse("room for the size is missing");
+    });
+}
+fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, fmi2Byte bytes[], size_t size) {
+    return with(c, [&](Slave& s) { return s.write(snapshot(state), reinterpret_cast<unsigned char*>(bytes), size); });
+}
+fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte bytes[], size_t size, fmi2FMUstate* state) {
+    return with(c, [&](Slave& s) {
+        if (!state) return s.refuse("room for the state is missing");
+        Slave::Snapshot* to = snapshot(*state);
+        const Answer answer = s.read(reinterpret_cast<const unsigned char*>(bytes), size, to);
+        *state = to;
+        return answer;
+    });
+}
+
 // ---------------------------------------------------------------- co-simulation
 
 fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference vr[], size_t n,
                                        const fmi2Integer order[], const fmi2Real values[]) {
     return with(c, [&](Slave& s) { return s.set_slopes(vr, n, order, values, n); });
 }
+fmi2Status fmi2GetRealOutputDerivatives(fmi2Component c, const fmi2ValueReference vr[], size_t n,
+                                        const fmi2Integer order[], fmi2Real values[]) {
+    return with(c, [&](Slave& s) { return s.get_rates(vr, n, order, values, n); });
+}
+
 fmi2Status fmi2DoStep(fmi2Component c, fmi2Real time, fmi2Real size, fmi2Boolean) {
     return with(c, [&](Slave& s) { return s.do_step(time, size); });
 }
