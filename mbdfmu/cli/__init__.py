@@ -21,7 +21,7 @@ __all__ = ["main"]
 # In the order in which a newcomer needs them; each is a file of mbdfmu/cli/verbs, imported when it is asked for.
 VERBS = (
     "demo", "list", "check", "info", "simulate", "equilibrium", "linearize", "kinematics",
-    "inverse-dynamics", "plot", "animate", "compare", "import", "export-fmu",
+    "inverse-dynamics", "plot", "animate", "record", "compare", "import", "export-fmu",
     "reproduce", "schema",
 )  # fmt: skip
 

@@ -72,6 +72,7 @@ class Comparison:
     deviations: dict[str, Deviation]  # one for each compared signal
     problems: tuple[str, ...]  # what fails without a number: missing signals, short runs, other units
     rtol: float
+    atol: float | None
     time_tolerance: float
 
     @property
@@ -81,15 +82,15 @@ class Comparison:
     @property
     def failed(self) -> list[Deviation]:
         """The signals that leave the tube, worst first."""
-        return [deviation for deviation in self._ranked if not deviation.passed]
+        return [deviation for deviation in self.ranked if not deviation.passed]
 
     @property
     def worst(self) -> Deviation | None:
         """The signal nearest to its limit or farthest beyond it."""
-        return self._ranked[0] if self._ranked else None
+        return self.ranked[0] if self.ranked else None
 
     @cached_property
-    def _ranked(self) -> list[Deviation]:
+    def ranked(self) -> list[Deviation]:
         return sorted(self.deviations.values(), key=lambda deviation: deviation.ratio, reverse=True)
 
     def __bool__(self) -> bool:
@@ -129,13 +130,17 @@ def compare(
     if not len(reference.time):
         raise ModelError("the reference has no rows; nothing can be compared with it")
     names = reference.select(_patterns(signals))
+    if not names:
+        raise ModelError("the reference has no signals beside the time; nothing can be compared with it")
     if time_tolerance is None:
         time_tolerance = rtol * float(np.ptp(reference.time))
     problems = _run_problems(result, reference) + _signal_problems(result, reference, names)
     common = [name for name in names if name in result.columns]
-    allowed = {name: _allowed(reference[name], rtol, atol) for name in common}
+    allowed = {name: allowance(reference[name], rtol, atol) for name in common}
     deviations = _deviations(result, reference, allowed, time_tolerance)
-    return Comparison(deviations=deviations, problems=tuple(problems), rtol=rtol, time_tolerance=time_tolerance)
+    return Comparison(
+        deviations=deviations, problems=tuple(problems), rtol=rtol, atol=atol, time_tolerance=time_tolerance
+    )
 
 
 def _check_tolerances(**tolerances: float | None) -> None:
@@ -197,7 +202,8 @@ def _signal_problems(result: Result, reference: Result, names: list[str]) -> lis
     return problems
 
 
-def _allowed(reference: Array, rtol: float, atol: float | None) -> float:
+def allowance(reference: Array, rtol: float, atol: float | None) -> float:
+    """Distance from the curve of a reference that is allowed."""
     if not np.isfinite(reference).all():
         return 0.0
     if atol is None:
@@ -221,7 +227,8 @@ def _deviations(result: Result, reference: Result, allowed: dict[str, float], re
         forth = None if wild else around_reference.worst(y[ours], yref, limit)
         back = None if wild else around_result.worst(yref[theirs], y, limit)
         places = [wild, forth, back and back._replace(point=back.curve, curve=back.point)]
-        candidates = [_deviation(name, reference.unit(name), place) for place in places if place is not None]
+        unit = reference.unit(name) or result.unit(name)
+        candidates = [_deviation(name, unit, place) for place in places if place is not None]
         if candidates:
             found[name] = max(candidates, key=lambda deviation: deviation.ratio)
     return found

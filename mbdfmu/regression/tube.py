@@ -73,15 +73,25 @@ class Tube:
         if not len(points):
             return None
         curve = _at_least_two(curve)
-        slope = np.divide(np.diff(curve), self.steps, out=np.full(len(self.steps), np.nan), where=self.steps > 0)
-        steep = _steep(slope)
-        low, high = self._span(curve, self._jumps(curve, slope, steep))
+        low, high, permitted = self._around(curve, allowed)
         outside = np.maximum(np.maximum(low - points, points - high), 0.0)
-        permitted = allowed + self._kinks(np.where(steep, np.nan, slope))  # beyond a jump its slope says nothing
         ratio = np.divide(outside, permitted, out=np.where(outside > 0, np.inf, 0.0), where=permitted > 0)
         k = int(np.argmax(ratio))
         here = float(np.interp(self.at[k], self.knots, curve))
         return Place(float(self.at[k]), float(points[k]), here, float(outside[k]), float(permitted[k]))
+
+    def edges(self, curve: Array, allowed: float) -> tuple[Array, Array]:
+        """Lower and upper edge of the tube around `curve` at the times asked."""
+        low, high, permitted = self._around(_at_least_two(curve), allowed)
+        return low - permitted, high + permitted
+
+    def _around(self, curve: Array, allowed: float) -> tuple[Array, Array, Array]:
+        """Lowest and highest value within reach of each time, and the distance from them that is permitted."""
+        slope = np.divide(np.diff(curve), self.steps, out=np.full(len(self.steps), np.nan), where=self.steps > 0)
+        steep = _steep(slope)
+        low, high = self._span(curve, self._jumps(curve, slope, steep))
+        # Beyond a jump its slope says nothing.
+        return low, high, allowed + self._kinks(np.where(steep, np.nan, slope))
 
     def _locate(self, at: Array) -> tuple[Index, Array]:
         """Interval and fraction of it for each time; before the first knot and after the last the end itself."""

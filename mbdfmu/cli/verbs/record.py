@@ -1,0 +1,68 @@
+"""`mbdfmu record`: run an FMU and keep what it did as its reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mbdfmu.cli.printing import example
+from mbdfmu.cli.progress import progress_bar
+from mbdfmu.cli.targets import fmu_file
+from mbdfmu.cli.values import assignments, constant, not_negative, output_folder, positive, word
+
+
+@click.command(
+    epilog=example(
+        "mbdfmu export-fmu pendulum -o pendulum.fmu",
+        "printf 'time [s],torque [N.m]\\n0,0\\n1,3\\n1,-2\\n2,0\\n' > torque.csv",
+        "mbdfmu record pendulum.fmu -t 2 --input torque.csv --set length=1.5",
+        "mbdfmu compare pendulum.fmu",
+    )
+)
+@click.argument("fmu")
+@click.option("-o", "--output", "folder", type=output_folder, metavar="FOLDER", help="Where to write; beside the FMU.")
+@click.option("--input", "inputs", metavar="FILE", help="CSV file with inputs over time: time [s],name [unit],...")
+@click.option(
+    "--interpolate",
+    "interpolation",
+    type=word("linear", "hold"),
+    metavar="[linear|hold]",
+    default="linear",
+    show_default=True,
+    help="Inputs between the rows of the file.",
+)
+@click.option("-t", "--time", "t_end", type=positive, metavar="SECONDS", help="End time; the FMU's if not given.")
+@click.option("--dt", "step", type=positive, metavar="SECONDS", help="Between communication points; the FMU's.")
+@click.option("--set", "parameters", multiple=True, metavar="NAME=VALUE", help="Parameter of the FMU; repeatable.")
+@click.option("--start", multiple=True, metavar="NAME=VALUE", help="Start value of a coordinate; repeatable.")
+@click.option("--tolerance", type=positive, metavar="NUMBER", help="Of the FMU's solver; the FMU's.")
+@click.option("--record", "signals", multiple=True, metavar="PATTERN", help="Signals to keep; the outputs; repeatable.")
+@click.option("--rtol", type=not_negative, metavar="NUMBER", help="For comparisons: allowed part of each range.")
+@click.option("--atol", type=not_negative, metavar="NUMBER", help="For comparisons: allowed at least.")
+@click.option("--force", is_flag=True, help="Replace the reference that is there.")
+def command(
+    fmu: str, folder: Path | None, inputs: str | None, parameters: tuple[str, ...], start: tuple[str, ...],
+    signals: tuple[str, ...], force: bool, **conditions: Any,
+) -> None:  # fmt: skip
+    """Run FMU and write its reference: X_ref.csv with X_in.csv, X_ref.opt and X_ref.json.
+
+    The files hold the result, the inputs, times and tolerances, and what was set and which versions ran; mbdfmu compare
+    repeats the run from them, here or elsewhere. The first three are those of the FMI cross-check rules.
+    """
+    from mbdfmu import fmi
+    from mbdfmu.regression import record
+    from mbdfmu.regression.story import Conditions
+
+    path = fmu_file(fmu)
+    facts = fmi.info(path)
+    words = {v.name for v in facts.variables if v.type == "String"}
+    given = Conditions(
+        parameters=assignments("--set", parameters, lambda name, text: text if name in words else constant(text)),
+        start=assignments("--start", start, lambda _, text: constant(text)),
+        **conditions,
+    )
+    with progress_bar(given.t_end or facts.stop_time) as progress:
+        written = record(path, folder, given, inputs=inputs, signals=signals, replace_old=force, progress=progress)
+    click.echo(f"wrote {', '.join(map(str, written))}")

@@ -1,0 +1,148 @@
+"""Make the reference of an FMU: run it and write what it did, with the conditions; must not know how it is compared."""
+
+from __future__ import annotations
+
+import csv
+import os
+import platform
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from mbdfmu import fmi
+from mbdfmu.errors import ModelError
+from mbdfmu.files import atomic
+from mbdfmu.fmi.reading import FmuInfo
+from mbdfmu.regression.references import INPUTS, OPTIONS, RESULT, STORY
+from mbdfmu.regression.story import UNSAID, Conditions, options_text, story_text
+from mbdfmu.results import Result
+from mbdfmu.tabular import TIME, Table, read_inputs
+
+DEFAULT_POINTS = 500  # where neither the caller nor the FMU names a step
+
+
+def record(
+    fmu: str | os.PathLike[str],
+    folder: str | os.PathLike[str] | None = None,
+    conditions: Conditions = UNSAID,
+    *,
+    inputs: str | os.PathLike[str] | None = None,
+    signals: tuple[str, ...] = (),
+    replace_old: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> list[Path]:
+    """Run the FMU and write `X_ref.csv`, `X_in.csv`, `X_ref.opt` and `X_ref.json`, beside it or into `folder`.
+
+    `signals` are patterns; without any the outputs are recorded, and where there are none whatever moves. Conditions
+    that are not given are those of the FMU's default experiment. An existing reference is refused unless `replace_old`;
+    either all files are written or none. Returns their paths.
+    """
+    path = Path(fmu)
+    facts = fmi.info(path)
+    targets = {end: (Path(folder) if folder else path.parent) / f"{path.stem}{end}" for end in _ENDS}
+    if not replace_old:
+        _refuse_existing(targets)
+    conditions = _complete(conditions, facts)
+    table = None if inputs is None else read_inputs(inputs, _units(facts))
+    result = _run(path, facts, conditions, table, signals, progress)
+    return _write(targets, result, table, conditions)
+
+
+_ENDS = (INPUTS, OPTIONS, STORY, RESULT)  # the result last: with it the reference begins to be one
+
+
+def _refuse_existing(targets: Mapping[str, Path]) -> None:
+    there = [os.fspath(path) for path in targets.values() if path.exists()]
+    if there:
+        raise ModelError(f"{', '.join(there)}: already there; replace the whole reference with --force, or remove it")
+
+
+def _units(facts: FmuInfo) -> dict[str, str]:
+    return {v.name: v.unit for v in facts.variables if v.causality == "input"}
+
+
+def _complete(conditions: Conditions, facts: FmuInfo) -> Conditions:
+    """All that the run depends on, said: a later default must not change it."""
+    t_start = facts.start_time if conditions.t_start is None else conditions.t_start
+    t_start = t_start or 0.0
+    t_end = facts.stop_time if conditions.t_end is None else conditions.t_end
+    if t_end is None:
+        raise ModelError(f"FMU '{facts.name}' names no stop time; give the end time: -t SECONDS")
+    return replace(
+        conditions,
+        t_start=t_start,
+        t_end=t_end,
+        step=conditions.step or facts.step or (t_end - t_start) / DEFAULT_POINTS,
+        tolerance=conditions.tolerance or facts.tolerance,
+        made_with=_versions(facts),
+    )
+
+
+def _versions(facts: FmuInfo) -> dict[str, str]:
+    found = {name: version(name) for name in ("mbdfmu", "fmpy")}
+    fmu = {"fmu": facts.name, "guid": facts.guid, "generation_tool": facts.generation_tool}
+    found |= {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
+    return {**fmu, **found}
+
+
+def _run(
+    path: Path,
+    facts: FmuInfo,
+    conditions: Conditions,
+    inputs: Table | None,
+    signals: tuple[str, ...],
+    progress: Callable[[float], None] | None,
+) -> Result:
+    result = fmi.simulate(
+        path,
+        conditions.t_end,
+        conditions.step,
+        t_start=conditions.t_start or 0.0,
+        parameters=conditions.parameters,
+        start=conditions.start,
+        inputs=None if inputs is None else {name: (inputs.time, inputs[name]) for name in inputs.columns},
+        interpolation=conditions.interpolation,
+        record=signals or [v.name for v in facts.variables if v.causality == "output"] or None,
+        tolerance=conditions.tolerance,
+        progress=progress,
+    )
+    if not result.complete:
+        raise KeyboardInterrupt
+    wild = [name for name, values in result.columns.items() if not all(map(_finite, values))]
+    if wild or not result.columns:
+        reason = f"{', '.join(wild)} is not finite" if wild else "nothing was recorded; name signals: --record PATTERN"
+        raise ModelError(f"FMU '{facts.name}': {reason}; that is no reference")
+    return result
+
+
+def _finite(value: float) -> bool:
+    return abs(value) < float("inf")
+
+
+def _write(targets: Mapping[str, Path], result: Result, inputs: Table | None, conditions: Conditions) -> list[Path]:
+    """All files or none; inputs of an earlier reference go."""
+    contents: dict[str, Callable[[Path], Any]] = {
+        OPTIONS: lambda path: path.write_text(options_text(conditions), encoding="utf-8"),
+        STORY: lambda path: path.write_text(story_text(conditions), encoding="utf-8"),
+        RESULT: lambda path: _write_table(path, result),
+    }
+    if inputs is not None:
+        contents = {INPUTS: lambda path: _write_table(path, inputs), **contents}
+    with ExitStack() as files:
+        for end, write in reversed(contents.items()):  # the stack gives them their names in the opposite order
+            write(files.enter_context(atomic(targets[end])))
+    if inputs is None:
+        targets[INPUTS].unlink(missing_ok=True)
+    return [targets[end] for end in contents]
+
+
+def _write_table(path: Path, table: Table) -> None:
+    """As the cross-check rules have it (appendix B): names in quotes, without units, all digits."""
+    names = [TIME, *table.columns]
+    with path.open("x", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow(names)
+        columns = [table[name].tolist() for name in names]
+        file.writelines(",".join(map(repr, row)) + "\n" for row in zip(*columns, strict=True))
