@@ -60,6 +60,7 @@ class FmuInfo:
     stop_time: float | None
     step: float | None
     tolerance: float | None
+    feedthrough: frozenset[str]  # outputs that are said to depend on some input at once
     capabilities: Mapping[str, bool] = field(repr=False)  # of co-simulation
     variables: tuple[FmuVariable, ...] = field(repr=False)
 
@@ -105,6 +106,7 @@ def info(path: str | os.PathLike[str]) -> FmuInfo:
         stop_time=_number(experiment and experiment.stopTime),
         step=_number(experiment and experiment.stepSize),
         tolerance=_number(experiment and experiment.tolerance),
+        feedthrough=frozenset(unknown.variable.name for unknown in description.outputs if _depends_on_input(unknown)),
         capabilities=_capabilities(description.coSimulation),
         variables=tuple(_variable(v) for v in description.modelVariables),
     )
@@ -130,6 +132,10 @@ def _read(path: Path) -> tuple[Any, set[str], dict[str, str]]:
 
 def _is_library(name: str) -> bool:
     return name.startswith("binaries/") and name.count("/") == 2 and name.endswith(".so")
+
+
+def _depends_on_input(unknown: Any) -> bool:
+    return any(variable.causality == "input" for variable in unknown.dependencies or ())
 
 
 def _capabilities(co_simulation: Any) -> dict[str, bool]:

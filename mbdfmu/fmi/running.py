@@ -11,7 +11,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
 from typing import Any, Self
@@ -23,7 +23,7 @@ from mbdfmu.errors import ModelError, StepFailed
 from mbdfmu.fmi.interface import HEARD, Value
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
 
-WARNING, ERROR = 1, 3  # fmi2Status
+WARNING, ERROR, FATAL = 1, 3, 4  # fmi2Status
 RECORDABLE = ("Real", "Integer", "Boolean", "Enumeration")
 PYTHON: dict[str, Callable[[Any], Value]] = {
     "Real": float,
@@ -55,6 +55,14 @@ class FmuState:
         self._release = weakref.finalize(self, fmu.freeFMUstate, self._handle)
 
 
+@dataclass
+class _Loaded:
+    """What has to be known to free an instance."""
+
+    states: weakref.WeakSet[FmuState] = field(default_factory=weakref.WeakSet)
+    fatal: bool = False
+
+
 class FmuSimulation:
     """An FMU to be stepped: `sim["torque"] = 3.0; sim.step(1e-3); sim["crank.phi"]`.
 
@@ -63,7 +71,6 @@ class FmuSimulation:
     """
 
     events = ()  # an FMU tells none
-    follows_inputs = False  # outputs of other tools may change with the next doStep only
 
     def __init__(self, facts: FmuInfo, names: Sequence[str]) -> None:
         self._facts = facts
@@ -71,14 +78,16 @@ class FmuSimulation:
         self._inputs: dict[str, tuple[float, float, float]] = {}  # name -> time, value, slope
         self._interpolates = facts.capabilities.get("canInterpolateInputs", False)
         self._size = 0.0  # of the first step
-        self._states: weakref.WeakSet[FmuState] = weakref.WeakSet()
+        self._loaded = _Loaded()
+        # Where no output depends on an input at once, it changes with the next doStep; so do all others.
+        self.follows_inputs = bool(facts.feedthrough)
         self.names = names
         self.time = 0.0
         self.statistics: dict[str, int | float] = {"communication_steps": 0}
         with ExitStack() as undo:
             folder = undo.enter_context(tempfile.TemporaryDirectory(prefix="mbdfmu_", ignore_cleanup_errors=True))
             self._fmu = _instance(facts, folder, self._messages)
-            undo.callback(_freed, self._fmu, self._states)
+            undo.callback(_freed, self._fmu, self._loaded)
             self._close = weakref.finalize(self, undo.pop_all().close)
 
     def __repr__(self) -> str:
@@ -207,7 +216,7 @@ class FmuSimulation:
             raise ModelError(f"FMU '{self._facts.name}' cannot save its state (canGetAndSetFMUstate is not true)")
         self._check_open()
         state: FmuState = self._call(FmuState, self._fmu, self.time, dict(self._inputs))
-        self._states.add(state)
+        self._loaded.states.add(state)
         return state
 
     def restore(self, state: FmuState) -> None:
@@ -233,6 +242,7 @@ class FmuSimulation:
         try:
             return function(*arguments, **named)
         except FMICallException as error:
+            self._loaded.fatal = self._loaded.fatal or error.status == FATAL
             reason = said(self._messages[before:]) or said(self._messages) or f"{error}"
             raise StepFailed(f"FMU '{self._facts.name}' gave up at t = {self.time:g} s: {reason}") from None
         finally:
@@ -263,10 +273,14 @@ def _number(name: str, value: object) -> float:
 # ---------------------------------------------------------------- loading
 
 
-def _freed(fmu: Any, states: weakref.WeakSet[FmuState]) -> None:
-    """States first: they live in the instance."""
-    for state in list(states):
+def _freed(fmu: Any, loaded: _Loaded) -> None:
+    """States first: they live in the instance. After fmi2Fatal no function may be called (FMI 2.0, section 2.1.3)."""
+    for state in list(loaded.states):
+        if loaded.fatal:
+            state._release.detach()
         state._release()
+    if loaded.fatal:
+        return
     heard = HEARD.set(True)
     try:
         fmu.freeInstance()

@@ -122,7 +122,7 @@ def _signals(verdict: Verdict) -> str:
         for kind, text in (
             ("", "signal"), ("", "unit"), ("", "verdict"), (' class="n"', "worst at"), (' class="n"', "result"),
             (' class="n"', "reference"), (' class="n"', "deviation"), (' class="n"', "allowed"),
-            (' class="n"', "part of it"),
+            (' class="n"', "of what is allowed"),
         )
     )  # fmt: skip
     table = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'

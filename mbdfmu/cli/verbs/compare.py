@@ -59,10 +59,11 @@ def command(
     target: str, reference: str | None, inputs: str | None, isolate: bool | None, time_limit: float | None,
     html: Path | None, **tolerances: Any,
 ) -> None:  # fmt: skip
-    """Compare a RESULT (.csv, .h5, .mat) with REFERENCE, or run an FMU as its reference was run and compare.
+    """Compare a result, or what FMUs compute, with references.
 
-    The reference of X.fmu is the file or folder REFERENCE, else X_ref.csv beside it (with X_in.csv, X_ref.opt,
-    X_ref.json; see mbdfmu record), else what the FMU itself has. Of a FOLDER every FMU is run.
+    A RESULT (.csv, .h5, .mat) is compared with REFERENCE. An FMU is run as its reference was run, and of a FOLDER
+    every FMU. The reference of X.fmu is the file or folder REFERENCE, else X_ref.csv beside it (with X_in.csv, X_ref.opt,
+    X_ref.json; see mbdfmu record), else what the FMU itself has.
 
     Every signal of the reference must lie in a tube around its curve. Ends with 1 if one does not, or if an FMU
     fails, ends early or has no reference.

@@ -16,7 +16,7 @@ from mbdfmu.cli.values import assignments, constant, not_negative, output_folder
 @click.command(
     epilog=example(
         "mbdfmu export-fmu pendulum -o pendulum.fmu",
-        "printf 'time [s],torque [N.m]\\n0,0\\n1,3\\n1,-2\\n2,0\\n' > torque.csv",
+        "mbdfmu simulate pendulum -t 2 --record torque -o torque.csv",
         "mbdfmu record pendulum.fmu -t 2 --input torque.csv --set length=1.5",
         "mbdfmu compare pendulum.fmu",
     )
