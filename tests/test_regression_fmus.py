@@ -447,6 +447,7 @@ def test_a_folder_is_compared_with_a_verdict_for_each(wave: Path) -> None:
     [
         ("compare {folder}/none.fmu", "there is no such FMU"),
         ("compare {folder}/empty", "there is no FMU in this folder"),
+        ("compare {folder}/Wave.fmu --signals yy", "no signal is named 'yy'; did you mean 'y'?"),
         ("compare a.csv", "what is it to be compared with?"),
         ("compare a.csv b.csv --isolate", "--isolate: for FMUs"),
         ("compare {folder}/Wave.fmu --time-limit 5 --no-isolate", "only a process of its own can be stopped"),

@@ -62,8 +62,8 @@ def command(
     """Compare a result, or what FMUs compute, with references.
 
     A RESULT (.csv, .h5, .mat) is compared with REFERENCE. An FMU is run as its reference was run, and of a FOLDER
-    every FMU. The reference of X.fmu is the file or folder REFERENCE, else X_ref.csv beside it (with X_in.csv, X_ref.opt,
-    X_ref.json; see mbdfmu record), else what the FMU itself has.
+    every FMU. The reference of X.fmu is the file or folder REFERENCE, else X_ref.csv beside it (with X_in.csv,
+    X_ref.opt, X_ref.json; see mbdfmu record), else what the FMU itself has.
 
     Every signal of the reference must lie in a tube around its curve. Ends with 1 if one does not, or if an FMU
     fails, ends early or has no reference.
@@ -127,6 +127,8 @@ def _of_fmus(
     from mbdfmu.regression import judge
 
     cases = _cases(target, reference, inputs)
+    if len(cases) == 1 and cases[0].reference:
+        cases[0].reference.result.select(terms.signals)  # refuses a misspelt name; of a folder not every FMU has each
     verdicts: list[Verdict] = []
     for case in cases:
         with _progress(cases, len(verdicts)) as progress:
