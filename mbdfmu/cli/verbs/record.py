@@ -46,10 +46,11 @@ def command(
     fmu: str, folder: Path | None, inputs: str | None, parameters: tuple[str, ...], start: tuple[str, ...],
     signals: tuple[str, ...], force: bool, **conditions: Any,
 ) -> None:  # fmt: skip
-    """Run FMU and write its reference: X_ref.csv with X_in.csv, X_ref.opt and X_ref.json.
+    """Run an FMU and keep what it did as its reference.
 
-    The files hold the result, the inputs, times and tolerances, and what was set and which versions ran; mbdfmu compare
-    repeats the run from them, here or elsewhere. The first three are those of the FMI cross-check rules.
+    The files X_ref.csv, X_in.csv, X_ref.opt and X_ref.json hold the result, the inputs, times and tolerances, and what was
+    set and which versions ran; mbdfmu compare repeats the run from them, here or elsewhere. The first three are those
+    of the FMI cross-check rules.
     """
     from mbdfmu import fmi
     from mbdfmu.regression import record
