@@ -48,9 +48,9 @@ def command(
 ) -> None:  # fmt: skip
     """Run an FMU and keep what it did as its reference.
 
-    The files X_ref.csv, X_in.csv, X_ref.opt and X_ref.json hold the result, the inputs, times and tolerances, and what was
-    set and which versions ran; mbdfmu compare repeats the run from them, here or elsewhere. The first three are those
-    of the FMI cross-check rules.
+    The files X_ref.csv, X_in.csv, X_ref.opt and X_ref.json hold the result, the inputs, times and tolerances, and what
+    was set and which versions ran; mbdfmu compare repeats the run from them, here or elsewhere. The first three are
+    those of the FMI cross-check rules.
     """
     from mbdfmu import fmi
     from mbdfmu.regression import record
