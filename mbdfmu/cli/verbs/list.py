@@ -107,7 +107,7 @@ KINDS: dict[str, Callable[[], Iterator[str]]] = {
 @click.command(epilog=example("mbdfmu list", "mbdfmu list models", "mbdfmu list schemes"))
 @click.argument("kind", type=word(*KINDS), required=False, metavar=f"[{'|'.join(KINDS)}]")
 def command(kind: str | None) -> None:
-    """List models, joints, forces, blocks, schemes, functions, platforms."""
+    """List models, elements, schemes, functions, platforms."""
     for name in [kind] if kind else KINDS:
         click.echo(f"{name}")
         for text in KINDS[name]():
