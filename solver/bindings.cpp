@@ -1,4 +1,4 @@
-// The border between Python and the solver; the only file that knows Python. Numbers and bytes cross, no
+// The border between Python and the solver; bindings*.cpp know Python, no other file does. Numbers and bytes cross, no
 // names of elements: nothing here changes when a joint, a force or a scheme is added.
 #include "bindings.hpp"
 
@@ -150,6 +150,8 @@ NB_MODULE(_solver, m) {
 #endif
     nb::exception<ModelError>(m, "NativeModelError", PyExc_ValueError);
     Callables::step_failed = nb::exception<StepFailed>(m, "NativeStepFailed", PyExc_RuntimeError).ptr();
+
+    bind_slave(m);
 
     nb::class_<System>(m, "System")
         .def("__init__",

@@ -1,4 +1,4 @@
-// What the files that know Python share: arrays, and the functions in Python that a model calls.
+// What the files that know Python (bindings*.cpp) share: arrays, and the functions in Python that a model calls.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -78,12 +78,12 @@ private:
                      double* values, double* derivatives) {
         auto& self = *static_cast<Callables*>(context);
         nb::gil_scoped_acquire gil;
-        if (self.interrupted()) return false;  // what runs is to end soon
         try {
             self.evaluate(function, t, inputs, parameters, values, derivatives);
             return true;
         } catch (nb::python_error& error) {
             self.raised_.emplace(std::move(error));
+            if (self.interrupted()) throw StepFailed("interrupted");  // at once: no smaller step is tried
             return false;
         }
     }
@@ -103,5 +103,7 @@ private:
         if (derivatives) std::copy_n(slopes.data(), entries, derivatives);
     }
 };
+
+void bind_slave(nb::module_& m);
 
 }  // namespace mbd

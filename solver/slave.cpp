@@ -556,6 +556,7 @@ std::unique_ptr<Slave::Run> Slave::made() const {
 // A changed parameter asks for assembly, which leaves the start values that were set.
 StartOptions Slave::start_options(Run& run) const {
     StartOptions o;
+    o.time = numbers_.start_time;
     for (const auto* v : interface_.with_role(Role::parameter))
         for (int e = 0; e < v->size; ++e) {
             if (!is_changed(*v, e)) continue;
