@@ -14,11 +14,13 @@ set(PORTABLE_FLAGS -std=c++17 ${NUMERIC_FLAGS} -DNDEBUG -g0 -fPIC -fvisibility=h
 # `platform`: its name in FMI 2.0 [2.2]; `target`: its name in zig; then options of its linker.
 function(add_portable platform target suffix)
     set(library ${PORTABLE_FOLDER}/${platform}/mbdfmu_fmi${suffix})
+    set(scratch ${CMAKE_BINARY_DIR}/portable/${platform}) # what fails or is stopped half way stays here
     add_custom_command(
         OUTPUT ${library}
-        COMMAND ${CMAKE_COMMAND} -E make_directory ${PORTABLE_FOLDER}/${platform}
+        COMMAND ${CMAKE_COMMAND} -E make_directory ${scratch} ${PORTABLE_FOLDER}/${platform}
         COMMAND ${Python_EXECUTABLE} -m ziglang c++ -target ${target} ${PORTABLE_FLAGS} -shared -s
-                ${CORE_SOURCES} ${FMI_SOURCES} ${ARGN} -o ${library}
+                ${CORE_SOURCES} ${FMI_SOURCES} ${ARGN} -o ${scratch}/mbdfmu_fmi${suffix}
+        COMMAND ${CMAKE_COMMAND} -E rename ${scratch}/mbdfmu_fmi${suffix} ${library}
         DEPENDS ${PORTABLE_INPUTS}
         COMMENT "FMI library for ${platform}"
         VERBATIM)
