@@ -28,6 +28,10 @@ class _Curve:
         later = self.times[1:]
         return [float(t) for t in (later if self.hold else later[np.diff(self.times) == 0])]
 
+    def has_slopes(self) -> bool:
+        """Whether it changes between times at which it jumps."""
+        return not self.hold and bool(np.any((np.diff(self.values) != 0) & (np.diff(self.times) > 0)))
+
     def piece(self, t: float) -> tuple[float, float]:
         """Value and slope from t on (after a jump at t)."""
         k = int(np.searchsorted(self.times, t, side="right")) - 1
@@ -81,6 +85,11 @@ class InputSchedule:
     def _jumps(self) -> frozenset[float]:
         """Times given twice, and every later point of an input that is held."""
         return frozenset(t for c in self.curves.values() for t in c.jumps())
+
+    @cached_property
+    def has_slopes(self) -> bool:
+        """Whether some input may change between its jumps."""
+        return self.function is not None or any(curve.has_slopes() for curve in self.curves.values())
 
     def first(self) -> dict[str, float]:
         """The values at t = 0."""

@@ -39,7 +39,7 @@ def simulate(
     tolerance: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Result:
-    """Simulate an FMI 2.0 co-simulation FMU from `t_start` to `t_end` and return the recorded variables.
+    """Simulate a co-simulation FMU of FMI 2.0 or 3.0 from `t_start` to `t_end` and return the recorded variables.
 
     Arguments as in Model.simulate; what is not given comes from the FMU's default experiment. A start value for
     `crank.phi` sets `crank.phi.start` where there is one. An input is constant during a communication step unless the
@@ -61,7 +61,7 @@ def simulate(
         values=_start_values(facts, parameters or {}, start or {}),
         inputs=schedule.at(t_start, float(times[1])),
     )
-    with FmuSimulation(facts, names) as running:
+    with FmuSimulation(facts, names, follows=schedule.has_slopes) as running:
         running.initialise(experiment)
         recording = run(running, times, names, schedule, progress)  # type: ignore[arg-type]  # has what run() asks for
         if recording.failure is None:
@@ -79,7 +79,7 @@ def open(
     inputs: Mapping[str, float] | None = None,
     tolerance: float | None = None,
 ) -> FmuSimulation:
-    """Load an FMI 2.0 co-simulation FMU and initialise it, to be stepped: `with mbd.fmu.open(path) as sim: ...`.
+    """Load and initialise a co-simulation FMU of FMI 2.0 or 3.0, to be stepped: `with mbd.fmu.open(path) as sim: ...`.
 
     `inputs` are values at the start; `t_end` is a time beyond which the FMU will not be stepped.
     """
@@ -104,10 +104,10 @@ def open(
 def _runnable(facts: FmuInfo) -> FmuInfo:
     from fmpy import platform, platform_tuple
 
-    if facts.fmi_version != "2.0" or "co-simulation" not in facts.kinds:
+    if facts.fmi_version.partition(".")[0] not in ("2", "3") or "co-simulation" not in facts.kinds:
         kinds = " and ".join(facts.kinds)
         raise ModelError(
-            f"{facts.path}: is FMI {facts.fmi_version} for {kinds}; only FMI 2.0 for co-simulation can be simulated"
+            f"{facts.path}: is FMI {facts.fmi_version} for {kinds}; FMI 2.0 and 3.0 for co-simulation can be simulated"
         )
     if not {platform, platform_tuple} & set(facts.platforms):
         raise ModelError(f"{facts.path}: has no binary for {platform}; it has: {', '.join(facts.platforms) or 'none'}")
@@ -133,7 +133,7 @@ def _schedule(facts: FmuInfo, inputs: Any, interpolation: str) -> InputSchedule:
     if isinstance(inputs, str | Path):
         table = read_inputs(inputs, {name: variable.unit for name, variable in known.items()})
         inputs = {name: (table.time, table[name]) for name in table.columns}
-    held = [name for name, v in known.items() if v.type != "Real" or v.variability == "discrete"]
+    held = [name for name, v in known.items() if not v.is_real or v.variability == "discrete"]
     return InputSchedule.make(inputs, known, interpolation, held)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
+import math
 import os
 import zipfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +23,12 @@ KINDS = {
     "scheduledExecution": "scheduled execution",
 }
 PYTHONFMU_MARK = "resources/slavemodule.txt"
-_NUMBERS = {"Real": float, "Float64": float, "Float32": float}
+REALS = ("Real", "Float64", "Float32")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FmuVariable:
-    """One variable as the XML declares it."""
+    """One variable as the XML declares it; of an array, which FMI 3.0 has, one element."""
 
     name: str
     reference: int
@@ -39,6 +41,13 @@ class FmuVariable:
     maximum: float | None
     text: str
     settable: bool  # before the simulation begins
+    element: int = 0  # in the array, row by row, and the size of that
+    size: int = 1
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it holds a number of any size."""
+        return self.type in REALS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +117,7 @@ def info(path: str | os.PathLike[str]) -> FmuInfo:
         tolerance=_number(experiment and experiment.tolerance),
         feedthrough=frozenset(unknown.variable.name for unknown in description.outputs if _depends_on_input(unknown)),
         capabilities=_capabilities(description.coSimulation),
-        variables=tuple(_variable(v) for v in description.modelVariables),
+        variables=tuple(one for v in description.modelVariables for one in _variables(v)),
     )
 
 
@@ -147,7 +156,16 @@ def _capabilities(co_simulation: Any) -> dict[str, bool]:
     return {name: value for name, value in flags.items() if isinstance(value, bool)}
 
 
-def _variable(v: Any) -> FmuVariable:
+def _variables(v: Any) -> Iterator[FmuVariable]:
+    """The variable, or the elements of an array: `u[1]`, `u[2]`, or `u[1,1]`, `u[1,2]`."""
+    if not v.shape:
+        yield _variable(v)
+        return
+    for k, place in enumerate(product(*(range(1, size + 1) for size in v.shape))):
+        yield replace(_variable(v, k), name=f"{v.name}[{','.join(map(str, place))}]")
+
+
+def _variable(v: Any, element: int = 0) -> FmuVariable:
     return FmuVariable(
         name=v.name,
         reference=v.valueReference,
@@ -155,23 +173,25 @@ def _variable(v: Any) -> FmuVariable:
         causality=v.causality,
         variability=v.variability or "",
         unit=v.unit or (v.declaredType.unit if v.declaredType is not None else None) or "",
-        start=_start(v),
+        start=_start(v, element),
         minimum=_number(v.min),
         maximum=_number(v.max),
         text=v.description or "",
         settable=v.causality == "input" or (v.variability != "constant" and v.initial in ("exact", "approx")),
+        element=element,
+        size=math.prod(v.shape or ()),
     )
 
 
-def _start(v: Any) -> Value | None:
-    if v.start is None or v.type == "String":
+def _start(v: Any, element: int) -> Value | None:
+    """Of an array that names one value for all elements, that one."""
+    if v.start is None or v.type in ("String", "Binary"):
         return None if v.start is None else str(v.start)
+    given = str(v.start).split()
+    text = given[element if len(given) > 1 else 0]
     if v.type == "Boolean":
-        return str(v.start) in ("true", "1")
-    try:
-        return _NUMBERS.get(v.type, int)(v.start)
-    except ValueError:  # FMI 3 arrays
-        return str(v.start)
+        return text in ("true", "1")
+    return (float if v.type in REALS else int)(text)
 
 
 def _number(text: Any) -> float | None:

@@ -20,19 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.fmi.calls import PYTHON, Calls2, Calls3, Messages, loaded
 from mbdfmu.fmi.interface import HEARD, Value
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
 
-WARNING, ERROR, FATAL = 1, 3, 4  # fmi2Status
-RECORDABLE = ("Real", "Integer", "Boolean", "Enumeration")
-PYTHON: dict[str, Callable[[Any], Value]] = {
-    "Real": float,
-    "Integer": int,
-    "Enumeration": int,
-    "Boolean": bool,
-    "String": str,
-}
-_CALLED = {"Enumeration": "Integer"}  # the FMI function that gets and sets the type, where it is not the type's own
+WARNING, ERROR, FATAL = 1, 3, 4  # of fmi2Status and fmi3Status
+RECORDABLE = tuple(type_ for type_ in PYTHON if type_ != "String")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,10 +42,10 @@ class Experiment:
 class FmuState:
     """What `FmuSimulation.save` returns; the FMU keeps it until nobody holds it, or the FMU is closed."""
 
-    def __init__(self, fmu: Any, time: float, inputs: dict[str, tuple[float, float, float]]) -> None:
-        self._owner, self._time, self._inputs = fmu, time, inputs
-        self._handle = fmu.getFMUstate()
-        self._release = weakref.finalize(self, fmu.freeFMUstate, self._handle)
+    def __init__(self, calls: Calls2 | Calls3, time: float, inputs: dict[str, tuple[float, float, float]]) -> None:
+        self._owner, self._time, self._inputs = calls, time, inputs
+        self._handle = calls.get_state()
+        self._release = weakref.finalize(self, calls.free_state, self._handle)
 
 
 @dataclass
@@ -72,11 +65,10 @@ class FmuSimulation:
 
     events = ()  # an FMU tells none
 
-    def __init__(self, facts: FmuInfo, names: Sequence[str]) -> None:
+    def __init__(self, facts: FmuInfo, names: Sequence[str], *, follows: bool = False) -> None:
         self._facts = facts
-        self._messages: list[tuple[int, str]] = []
+        self._messages: Messages = []
         self._inputs: dict[str, tuple[float, float, float]] = {}  # name -> time, value, slope
-        self._interpolates = facts.capabilities.get("canInterpolateInputs", False)
         self._size = 0.0  # of the first step
         self._loaded = _Loaded()
         # Where no output depends on an input at once, it changes with the next doStep; so do all others.
@@ -86,7 +78,7 @@ class FmuSimulation:
         self.statistics: dict[str, int | float] = {"communication_steps": 0}
         with ExitStack() as undo:
             folder = undo.enter_context(tempfile.TemporaryDirectory(prefix="mbdfmu_", ignore_cleanup_errors=True))
-            self._fmu = _instance(facts, folder, self._messages)
+            self._fmu = _instance(facts, folder, self._messages, follows)
             undo.callback(_freed, self._fmu, self._loaded)
             self._close = weakref.finalize(self, undo.pop_all().close)
 
@@ -111,13 +103,13 @@ class FmuSimulation:
         fmu, start = self._fmu, experiment.t_start
         self.time = start
         try:
-            self._call(fmu.setupExperiment, tolerance=experiment.tolerance, startTime=start, stopTime=experiment.t_end)
+            self._call(fmu.prepare, start, experiment.t_end, experiment.tolerance)
             for variable, value in experiment.values:
                 self._set(variable, value)
-            self._call(fmu.enterInitializationMode)
+            self._call(fmu.enter_initialisation)
             for name, (at_start, slope) in experiment.inputs.items():
                 self.set_input(name, at_start, slope)
-            self._call(fmu.exitInitializationMode)
+            self._call(fmu.leave_initialisation)
         except StepFailed as error:
             raise ModelError(str(error)) from None
         complaint = said(self._messages, ERROR)
@@ -139,13 +131,12 @@ class FmuSimulation:
         variable = self._facts.variable(name)
         if variable.type not in PYTHON:
             raise ModelError(f"'{name}' is of type {variable.type}, which cannot be read")
-        value = self._get([variable])[0]
-        return value.decode("utf-8", "replace") if isinstance(value, bytes) else PYTHON[variable.type](value)
+        return self._get([variable])[0]
 
     def __setitem__(self, name: str, value: Value) -> None:
         """Set an input, or a tunable parameter, from now on."""
         variable = self._facts.variable(name)
-        if variable.causality == "input" and variable.type == "Real":
+        if variable.causality == "input" and variable.is_real:
             self.set_input(name, _number(name, value), 0.0)
         elif variable.causality == "input" or variable.variability == "tunable":
             self._set(variable, converted(variable, value))
@@ -158,12 +149,12 @@ class FmuSimulation:
         variable = self._facts.variable(name)
         self._inputs[name] = (self.time, value, slope)
         self._set(variable, value)
-        if self._interpolates and variable.type == "Real":
-            self._call(self._fmu.setRealInputDerivatives, [variable.reference], [1], [slope])
+        self._call(self._fmu.set_slope, variable, slope)
 
     def values(self) -> NDArray[np.float64]:
         """The variables `names`; of inputs what was asked for, as a held input would seem to lag by a step."""
-        values = {name: value + slope * (self.time - since) for name, (since, value, slope) in self._inputs.items()}
+        lines = self._inputs.items()
+        values: dict[str, Value] = {name: value + slope * (self.time - t) for name, (t, value, slope) in lines}
         for type_ in RECORDABLE:
             wanted = [self._facts.variable(n) for n in self.names if n not in self._inputs]
             wanted = [variable for variable in wanted if variable.type == type_]
@@ -171,16 +162,13 @@ class FmuSimulation:
                 values.update(zip((v.name for v in wanted), self._get(wanted), strict=True))
         return np.array([float(values[n]) for n in self.names])
 
-    def _get(self, variables: Sequence[FmuVariable]) -> list[Any]:
+    def _get(self, variables: Sequence[FmuVariable]) -> list[Value]:
         """The values of variables that are all of one type."""
-        type_ = variables[0].type
-        getter = getattr(self._fmu, f"get{_CALLED.get(type_, type_)}")
-        found: list[Any] = self._call(getter, [variable.reference for variable in variables])
+        found: list[Value] = self._call(self._fmu.get, variables)
         return found
 
     def _set(self, variable: FmuVariable, value: Value) -> None:
-        setter = getattr(self._fmu, f"set{_CALLED.get(variable.type, variable.type)}")
-        self._call(setter, [variable.reference], [PYTHON[variable.type](value)])
+        self._call(self._fmu.set, variable, value)
 
     # ---- steps
 
@@ -193,7 +181,7 @@ class FmuSimulation:
     def advance(self, time: float) -> None:
         """One communication step that ends at `time`; StepFailed says why there is none."""
         self._check_size(time - self.time)
-        self._call(self._fmu.doStep, currentCommunicationPoint=self.time, communicationStepSize=time - self.time)
+        self._call(self._fmu.step, self.time, time - self.time)
         self.time = time
         self.statistics["communication_steps"] += 1
 
@@ -212,8 +200,8 @@ class FmuSimulation:
 
     def save(self) -> FmuState:
         """The state as a value, to be restored into this simulation."""
-        if not self._facts.capabilities.get("canGetAndSetFMUstate", False):
-            raise ModelError(f"FMU '{self._facts.name}' cannot save its state (canGetAndSetFMUstate is not true)")
+        if not self._facts.capabilities.get(self._fmu.saves, False):
+            raise ModelError(f"FMU '{self._facts.name}' cannot save its state ({self._fmu.saves} is not true)")
         self._check_open()
         state: FmuState = self._call(FmuState, self._fmu, self.time, dict(self._inputs))
         self._loaded.states.add(state)
@@ -223,7 +211,7 @@ class FmuSimulation:
         """Go back (or on) to a state saved from this simulation."""
         if not isinstance(state, FmuState) or state._owner is not self._fmu:
             raise ModelError(f"can restore what save() of this simulation returned, found {type(state).__name__}")
-        self._call(self._fmu.setFMUstate, state._handle)
+        self._call(self._fmu.set_state, state._handle)
         self.time, self._inputs = state._time, dict(state._inputs)
 
     # ---- calls
@@ -273,7 +261,7 @@ def _number(name: str, value: object) -> float:
 # ---------------------------------------------------------------- loading
 
 
-def _freed(fmu: Any, loaded: _Loaded) -> None:
+def _freed(calls: Calls2 | Calls3, loaded: _Loaded) -> None:
     """States first: they live in the instance. After fmi2Fatal no function may be called (FMI 2.0, section 2.1.3)."""
     for state in list(loaded.states):
         if loaded.fatal:
@@ -283,25 +271,17 @@ def _freed(fmu: Any, loaded: _Loaded) -> None:
         return
     heard = HEARD.set(True)
     try:
-        fmu.freeInstance()
+        calls.free()
     finally:
         HEARD.reset(heard)
 
 
-def _instance(facts: FmuInfo, folder: str, messages: list[tuple[int, str]]) -> Any:
-    from fmpy import extract, read_model_description
-    from fmpy.simulation import instantiate_fmu
-
-    def logger(environment: object, instance: bytes, status: int, category: bytes, message: bytes) -> None:
-        messages.append((status, message.decode("utf-8", "replace")))
-
+def _instance(facts: FmuInfo, folder: str, messages: Messages, follows: bool) -> Calls2 | Calls3:
     _check_folder(facts, Path(folder))
     here = Path.cwd()
     heard = HEARD.set(True)
     try:
-        extract(os.fspath(facts.path), folder)
-        description = read_model_description(folder, validate=False)
-        return instantiate_fmu(folder, description, "CoSimulation", debug_logging=True, logger=logger)
+        return loaded(facts, folder, messages, follows=follows)
     except Exception as error:  # fmpy has no narrower one
         os.chdir(here)  # where fmpy fails to load a library, it stays in the library's folder
         raise ModelError(f"{facts.path}: cannot be loaded: {said(messages) or error}") from error

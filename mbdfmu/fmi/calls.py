@@ -1,0 +1,198 @@
+"""The calls of a loaded FMU, alike for FMI 2.0 and 3.0; must not know names, runs or what to do about failures.
+
+fmpy makes the calls themselves; what it raises passes through.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from mbdfmu.fmi.interface import Value
+from mbdfmu.fmi.reading import REALS, FmuInfo, FmuVariable
+
+Messages = list[tuple[int, str]]  # status and text
+PYTHON: dict[str, Callable[[Any], Value]] = {
+    **dict.fromkeys(REALS, float),
+    **dict.fromkeys(("Integer", "Enumeration", *(f"{u}Int{n}" for u in ("", "U") for n in (8, 16, 32, 64))), int),
+    "Boolean": bool,
+    "String": str,
+}
+
+
+def loaded(facts: FmuInfo, folder: str, messages: Messages, *, follows: bool) -> Calls2 | Calls3:
+    """An instance of the FMU, unpacked into the folder; `follows`: inputs may change within steps."""
+    from fmpy import extract, read_model_description
+
+    extract(os.fspath(facts.path), folder)
+    description = read_model_description(folder, validate=False)
+    kind = Calls2 if facts.fmi_version.startswith("2") else Calls3
+    return kind(facts, folder, description, messages, follows=follows)
+
+
+class Calls2:
+    """FMI 2.0 for co-simulation."""
+
+    saves = "canGetAndSetFMUstate"  # the flag
+
+    def __init__(
+        self, facts: FmuInfo, folder: str, description: Any, messages: Messages, *, follows: bool = False
+    ) -> None:
+        from fmpy.simulation import instantiate_fmu
+
+        def logger(environment: object, instance: bytes, status: int, category: bytes, message: bytes) -> None:
+            messages.append((status, message.decode("utf-8", "replace")))
+
+        self.fmu = instantiate_fmu(folder, description, "CoSimulation", debug_logging=True, logger=logger)
+        self._interpolates = facts.capabilities.get("canInterpolateInputs", False)
+
+    def prepare(self, t_start: float, t_end: float | None, tolerance: float | None) -> None:
+        """What comes before start values are set."""
+        self.fmu.setupExperiment(tolerance=tolerance, startTime=t_start, stopTime=t_end)
+
+    def enter_initialisation(self) -> None:
+        self.fmu.enterInitializationMode()
+
+    def leave_initialisation(self) -> None:
+        self.fmu.exitInitializationMode()
+
+    def get(self, variables: Sequence[FmuVariable]) -> list[Value]:
+        """The values of variables that are all of one type."""
+        called = {"Enumeration": "Integer"}.get(variables[0].type, variables[0].type)
+        found = getattr(self.fmu, f"get{called}")([v.reference for v in variables])
+        return [_converted(variables[0], value) for value in found]
+
+    def set(self, variable: FmuVariable, value: Value) -> None:
+        called = {"Enumeration": "Integer"}.get(variable.type, variable.type)
+        getattr(self.fmu, f"set{called}")([variable.reference], [PYTHON[variable.type](value)])
+
+    def set_slope(self, variable: FmuVariable, slope: float) -> None:
+        """What an input does during the next step, as far as the FMU can follow."""
+        if self._interpolates and variable.is_real:
+            self.fmu.setRealInputDerivatives([variable.reference], [1], [slope])
+
+    def step(self, time: float, size: float) -> None:
+        self.fmu.doStep(currentCommunicationPoint=time, communicationStepSize=size)
+
+    def get_state(self) -> Any:
+        return self.fmu.getFMUstate()
+
+    def set_state(self, state: Any) -> None:
+        self.fmu.setFMUstate(state)
+
+    def free_state(self, state: Any) -> None:
+        self.fmu.freeFMUstate(state)
+
+    def terminate(self) -> None:
+        self.fmu.terminate()
+
+    def free(self) -> None:
+        self.fmu.freeInstance()
+
+
+class Calls3:
+    """FMI 3.0 for co-simulation, without event mode and early return.
+
+    Elements of arrays are set one by one here, so the values of the others are remembered. Slopes of inputs reach the
+    FMU through its intermediate updates.
+    """
+
+    saves = "canGetAndSetFMUState"
+
+    def __init__(self, facts: FmuInfo, folder: str, description: Any, messages: Messages, *, follows: bool) -> None:
+        from fmpy.simulation import instantiate_fmu
+
+        def logger(environment: object, status: int, category: bytes, message: bytes) -> None:
+            messages.append((status, message.decode("utf-8", "replace")))
+
+        followed = [v for v in description.modelVariables if v.causality == "input" and v.intermediateUpdate]
+        follows = follows and facts.capabilities.get("providesIntermediateUpdate", False) and bool(followed)
+        self._followed = {v.valueReference for v in followed} if follows else set()
+        self._arrays = _start_values(facts)
+        self._lines: dict[tuple[int, int], tuple[float, float, float]] = {}  # of inputs: time, value, slope
+        self._time = 0.0
+        self._begin: dict[str, Any] = {}
+        self.fmu = instantiate_fmu(
+            folder, description, "CoSimulation", debug_logging=True, logger=logger,
+            intermediate_update=self._update if follows else None,
+            required_intermediate_variables=sorted(self._followed) if follows else None,
+        )  # fmt: skip
+
+    def prepare(self, t_start: float, t_end: float | None, tolerance: float | None) -> None:
+        """What comes before start values are set."""
+        self._begin = {"tolerance": tolerance, "startTime": t_start, "stopTime": t_end}
+        self._time = t_start
+
+    def enter_initialisation(self) -> None:
+        self.fmu.enterInitializationMode(**self._begin)
+
+    def leave_initialisation(self) -> None:
+        self.fmu.exitInitializationMode()
+
+    def get(self, variables: Sequence[FmuVariable]) -> list[Value]:
+        """The values of variables that are all of one type."""
+        sizes = {v.reference: v.size for v in variables}
+        called = {"Enumeration": "Int64"}.get(variables[0].type, variables[0].type)
+        found = iter(getattr(self.fmu, f"get{called}")(list(sizes), nValues=sum(sizes.values())))
+        values = {reference: [next(found) for _ in range(size)] for reference, size in sizes.items()}
+        return [_converted(v, values[v.reference][v.element]) for v in variables]
+
+    def set(self, variable: FmuVariable, value: Value) -> None:
+        values = self._arrays.setdefault(variable.reference, [value] * variable.size)
+        values[variable.element] = PYTHON[variable.type](value)
+        called = {"Enumeration": "Int64"}.get(variable.type, variable.type)
+        getattr(self.fmu, f"set{called}")([variable.reference], values)
+
+    def set_slope(self, variable: FmuVariable, slope: float) -> None:
+        """What an input does during the next step, as far as the FMU can follow."""
+        if variable.reference in self._followed:
+            value = float(self._arrays[variable.reference][variable.element])
+            self._lines[variable.reference, variable.element] = self._time, value, slope
+
+    def _update(self, environment: object, time: float, set_requested: bool, *_: object) -> None:
+        """Called by the FMU within a step: inputs go on along their lines."""
+        if not set_requested:
+            return
+        for (reference, element), (since, value, slope) in self._lines.items():
+            self._arrays[reference][element] = value + slope * (time - since)
+        references = sorted({reference for reference, _ in self._lines})
+        if references:
+            self.fmu.setFloat64(references, [x for r in references for x in self._arrays[r]])
+
+    def step(self, time: float, size: float) -> None:
+        self.fmu.doStep(currentCommunicationPoint=time, communicationStepSize=size)
+        self._time = time + size
+
+    def get_state(self) -> Any:
+        arrays = {reference: list(values) for reference, values in self._arrays.items()}
+        return self.fmu.getFMUState(), self._time, arrays, dict(self._lines)
+
+    def set_state(self, state: Any) -> None:
+        handle, self._time, arrays, lines = state
+        self._arrays = {reference: list(values) for reference, values in arrays.items()}
+        self._lines = dict(lines)
+        self.fmu.setFMUState(handle)
+
+    def free_state(self, state: Any) -> None:
+        self.fmu.freeFMUState(state[0])
+
+    def terminate(self) -> None:
+        self.fmu.terminate()
+
+    def free(self) -> None:
+        self.fmu.freeInstance()
+
+
+def _start_values(facts: FmuInfo) -> dict[int, list[Any]]:
+    """Of arrays and inputs, by reference."""
+    values: dict[int, list[Any]] = {}
+    for v in facts.variables:
+        if v.start is not None and (v.size > 1 or v.causality == "input"):
+            values.setdefault(v.reference, []).append(v.start)
+    return values
+
+
+def _converted(variable: FmuVariable, value: Any) -> Value:
+    text: Mapping[type, Callable[[Any], str]] = {bytes: lambda b: b.decode("utf-8", "replace")}
+    return text.get(type(value), PYTHON[variable.type])(value)
