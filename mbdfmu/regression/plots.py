@@ -1,4 +1,8 @@
-"""A signal, its reference and the tube as a picture in SVG; must not know verdicts or pages."""
+"""A signal, its reference and the tube as a picture in SVG; must not know verdicts or pages.
+
+The tube is often narrower than a line, so a strip below the curves shows the place of the result within it: 0 is its
+middle, -1 and 1 are its edges.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +18,13 @@ from mbdfmu.regression.comparator import Deviation
 from mbdfmu.regression.tube import Tube
 from mbdfmu.tabular import Array
 
-WIDTH, HEIGHT = 560.0, 210.0
+WIDTH, HEIGHT = 560.0, 210.0  # without the strip
+STRIP = 58.0  # height of the strip
+FAR = 2.0  # in half-widths of the tube; what is farther out is drawn there
 LEFT, RIGHT, TOP, BOTTOM = 66.0, 12.0, 12.0, 26.0
 COLUMNS = 400  # of the picture, about; more points than two a column show nothing more
 TICKS = 5  # about, on an axis
+MINUS = "\u2212"
 MARGIN = 0.06  # of the height, above and below the curves
 
 
@@ -56,8 +63,10 @@ def picture(result: Curve, reference: Curve, allowed: float, reach: float, worst
     frame = _frame(result, reference, edges)
     band = _band(frame, edges) if edges else ""
     lines = _line(frame, reference, "ref") + _line(frame, result, "res")
-    head = f'<svg class="plot" viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img" aria-label="{html.escape(worst.name)}">'
-    return f"{head}{''.join(_grid(frame))}{band}{lines}{_mark(frame, worst)}</svg>"
+    strip = _strip(frame, _within(result, reference, allowed, reach)) if edges else ""
+    size = f"{WIDTH:g} {HEIGHT + (STRIP if edges else 0):g}"
+    head = f'<svg class="plot" viewBox="0 0 {size}" role="img" aria-label="{html.escape(worst.name)}">'
+    return f"{head}{''.join(_grid(frame))}{band}{lines}{strip}{_mark(frame, worst)}</svg>"
 
 
 def _edges(reference: Curve, allowed: float, reach: float) -> tuple[Array, Array, Array] | None:
@@ -67,6 +76,16 @@ def _edges(reference: Curve, allowed: float, reach: float) -> tuple[Array, Array
     grid = np.linspace(reference.time[0], reference.time[-1], COLUMNS)
     at = np.union1d(grid, reference.time[:: max(1, len(reference.time) // COLUMNS)])
     return at, *Tube(reference.time, at, reach).edges(reference.values, allowed)
+
+
+def _within(result: Curve, reference: Curve, allowed: float, reach: float) -> Curve:
+    """The place of each sample of the result within the tube, as far as there is one."""
+    rows = slice(*np.searchsorted(result.time, reference.time[[0, -1]] + [-reach, reach]).tolist())
+    low, high = Tube(reference.time, result.time[rows], reach).edges(reference.values, allowed)
+    middle, half = (low + high) / 2, (high - low) / 2
+    off = result.values[rows] - middle
+    place = np.divide(off, half, out=np.sign(off) * FAR, where=half > 0)
+    return Curve(time=result.time[rows], values=np.clip(place, -FAR, FAR))
 
 
 def _frame(result: Curve, reference: Curve, edges: tuple[Array, Array, Array] | None) -> _Frame:
@@ -96,6 +115,28 @@ def _grid(frame: _Frame) -> Iterator[str]:
         yield f'<text class="y" x="{LEFT - 6:g}" y="{at + 3.5:.1f}">{text}</text>'
 
 
+def _strip(frame: _Frame, place: Curve) -> str:
+    if not len(place.time):
+        return ""
+    top, room = HEIGHT + 2, STRIP - 10
+    scale = room / (2 * FAR)
+    middle = top + room / 2
+    width = WIDTH - LEFT - RIGHT
+    t, y = thinned(place.time, place.values)
+    finite = np.isfinite(y)
+    points = np.column_stack([frame.across(t[finite]), middle - scale * y[finite]])
+    edges = "".join(
+        f'<text class="y" x="{LEFT - 6:g}" y="{middle - scale * edge + 3.5:.1f}">{text}</text>'
+        for edge, text in ((1, "+1"), (-1, f"{MINUS}1"))
+    )
+    return (
+        f'<rect class="field" x="{LEFT:g}" y="{top:g}" width="{width:g}" height="{room:g}"/>'
+        f'<path class="tube" d="M{LEFT:g} {middle - scale:.1f}h{width:g}v{2 * scale:.1f}h{-width:g}Z"/>'
+        f'{edges}<path class="ref" d="M{LEFT:g} {middle:.1f}h{width:g}"/>'
+        + (f'<path class="res" d="{_path(points)}"/>' if len(points) else "")
+    )
+
+
 def ticks(low: float, high: float) -> list[tuple[float, str]]:
     """Round values between two others, with texts that tell them apart."""
     raw = (high - low) / TICKS
@@ -105,7 +146,7 @@ def ticks(low: float, high: float) -> list[tuple[float, str]]:
     values = [k * step for k in range(first, last + 1)]
     largest = max(map(abs, values), default=0.0)
     digits = max(1, math.ceil(math.log10(largest / step) + 1e-9) + 1) if largest else 1
-    return [(value, f"{value:.{digits}g}".replace("-", "\u2212")) for value in values]
+    return [(value, f"{value:.{digits}g}".replace("-", MINUS)) for value in values]
 
 
 def _line(frame: _Frame, curve: Curve, kind: str) -> str:
