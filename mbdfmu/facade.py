@@ -32,6 +32,7 @@ from mbdfmu.analyses.inverse_dynamics import Question, inverse_dynamics
 from mbdfmu.analyses.simulate import output_times, recorded_names
 from mbdfmu.analyses.simulate import simulate as run
 from mbdfmu.analyses.stepping import Assembly
+from mbdfmu.animation.picture import still
 from mbdfmu.description import (
     Block,
     Body,
@@ -54,7 +55,9 @@ from mbdfmu.description import (
     Table,
     Variable,
 )
-from mbdfmu.errors import ModelError, did_you_mean
+from mbdfmu.errors import ModelError, StepFailed, did_you_mean
+from mbdfmu.fmi.archive import Choices, Drawing
+from mbdfmu.fmi.references import Reference
 from mbdfmu.lowering import lower
 from mbdfmu.results import Result
 from mbdfmu.signals import Signal, SymbolicModel, unresolved
@@ -435,14 +438,62 @@ class Model:
             step_output = (experiment.step if experiment else None) or t_end / DEFAULT_POINTS
         return output_times(t_end, step_output)
 
-    def export_fmu(self, path: str | os.PathLike[str], runtime: str | None = None, **settings: Any) -> Path:
-        """Write the model as an FMI 2.0 co-simulation FMU, `path` ending in .fmu.
+    def export_fmu(
+        self,
+        path: str | os.PathLike[str],
+        runtime: str | None = None,
+        *,
+        interface: str = "cs2",
+        platforms: str | Iterable[str] | None = None,
+        signals: str | Iterable[str] | None = None,
+        reference: bool | Mapping[str, Any] = False,
+        **settings: Any,
+    ) -> Path:
+        """Write the model as an FMU, `path` ending in .fmu; docs/fmu.md says what it offers.
 
-        `runtime` None means "python": the target needs Python with mbdfmu. `settings` as in `simulate` become the start
+        `runtime` "native" needs nothing on the target; "python" needs Python with mbdfmu, and is what None means where
+        the model calls functions in Python. `interface` "cs2" is FMI 2.0 co-simulation. `platforms` of the native
+        runtime are all that are installed, unless some are named. `signals` are patterns of the local signals to take
+        along (all). `reference` True packs a run of the model's experiment into the FMU, a mapping one with these
+        arguments of `simulate`: t_end, step_output, inputs, interpolation. `settings` as in `simulate` become the start
         values of the FMU's `solver.*` parameters.
         """
-        chosen = self._settings(settings)
-        return mbdfmu.fmi.export(self._shared().lowered, path, settings=chosen, runtime=runtime or "python")
+        choices = Choices(
+            runtime=runtime,
+            interface=interface,
+            platforms=None if platforms is None else _names(platforms),
+            signals=None if signals is None else _names(signals),
+        )
+        chosen, lowered = self._settings(settings), self._shared().lowered
+        asked = reference if isinstance(reference, Mapping) else {} if reference else None
+        run = None if asked is None else self._reference(asked, settings)
+        return mbdfmu.fmi.export(lowered, path, chosen, choices, drawing=self._drawing(), reference=run)
+
+    def _reference(self, asked: Mapping[str, Any], settings: Mapping[str, Any]) -> Reference:
+        """A run to pack into an FMU: its outputs or, where there are none, its positions."""
+        known = ("t_end", "step_output", "inputs", "interpolation")
+        problems = [f"reference: unknown argument {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}"
+                    for name in asked if name not in known]  # fmt: skip
+        if problems:
+            raise ModelError(problems)
+        times = self._times(asked.get("t_end"), asked.get("step_output"))
+        schedule = self._schedule(asked.get("inputs"), asked.get("interpolation", "linear"))
+        names = list(self.description.outputs) or [c.name for c in self.symbolic.coordinates]
+        result = self.simulate(**{"t_end": float(times[-1]), **asked}, record=names, **settings)
+        return Reference(
+            result=result, inputs=schedule.over(times), step=float(times[1] - times[0]),
+            tolerance=self._settings(settings).tolerance,
+        )  # fmt: skip
+
+    def _drawing(self) -> Drawing | None:
+        """The model at its start; None where it needs other start values, or has shapes that cannot be drawn."""
+        try:
+            simulation = self.start()
+            values = dict(zip(simulation.names, simulation.values(), strict=True))
+            picture = still(self.description, values)
+        except (ModelError, StepFailed):
+            return None
+        return Drawing(png=picture.png(), svg=picture.svg())
 
     def _schedule(self, inputs: Any, interpolation: str) -> InputSchedule:
         known = {s.name: s.unit for s in self.symbolic.inputs}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from numbers import Real
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.errors import ModelError, did_you_mean
+from mbdfmu.tabular import Table
 
 INTERPOLATIONS = ("linear", "hold")
 Function = Callable[[float], Mapping[str, float]]
@@ -107,6 +110,24 @@ class InputSchedule:
                 )
             return {name: (value, (then[name] - value) / (t_next - t)) for name, value in now.items()}
         return {name: curve.piece(t) for name, curve in self.curves.items()}
+
+    def over(self, times: NDArray[np.float64]) -> Table:
+        """The inputs from the first to the last of these times as lines between rows, two rows where one jumps."""
+        begin, end = float(times[0]), float(times[-1])
+        inside = times if self.function is not None else self.knots()
+        points = np.union1d([begin, end], inside[(inside > begin) & (inside < end)])
+        rows: list[tuple[float, dict[str, float]]] = []
+        for t, t_next in pairwise(points.tolist()):
+            pieces = self.at(t, t_next)
+            rows.append((t, {name: value for name, (value, _) in pieces.items()}))
+            rows.append((t_next, {name: value + slope * (t_next - t) for name, (value, slope) in pieces.items()}))
+        rows = [row for k, row in enumerate(rows) if k == 0 or k % 2 or not _continues(rows[k - 1][1], row[1])]
+        return Table(np.array([t for t, _ in rows]), {n: np.array([v[n] for _, v in rows]) for n in rows[0][1]})
+
+
+def _continues(before: Mapping[str, float], after: Mapping[str, float]) -> bool:
+    """Whether nothing jumps beyond the rounding of a line's end."""
+    return all(math.isclose(before[name], value, rel_tol=1e-12, abs_tol=1e-15) for name, value in after.items())
 
 
 def _check_names(given: Iterable[str], known: list[str]) -> None:

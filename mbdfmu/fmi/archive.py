@@ -1,159 +1,202 @@
-"""From a compiled model to an .fmu file through pythonfmu; must not know what is in the model.
-
-Limits of pythonfmu's wrapper, which the archive's documentation repeats: the target needs Python with mbdfmu; a host
-that is no Python program must preload libpython on Linux; the folder into which the host unpacks must have a plain
-name.
-"""
+"""From a compiled model to an .fmu file; must not know what is in the model, nor what runs it."""
 
 from __future__ import annotations
 
 import hashlib
-import html
-import importlib.util
-import inspect
 import os
-import sys
-import tempfile
 import time
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from importlib.metadata import version
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 
 from mbdfmu.analyses import Settings
-from mbdfmu.description import Experiment
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.files import atomic
-from mbdfmu.fmi.description import CAPABILITIES, EPOCH, About, build_time, interface_of, model_description
-from mbdfmu.fmi.interface import BLOB, INTERFACE, LOG_CATEGORIES, PACKED_INTERFACE, Callback, packed
-from mbdfmu.fmi.variables import table_of
+from mbdfmu.fmi import binaries, xml_fmi2
+from mbdfmu.fmi.capabilities import CO_SIMULATION_2, NATIVE, PYTHON, RUNTIMES
+from mbdfmu.fmi.interface import (
+    BLOB,
+    CALLBACKS,
+    INTERFACE,
+    LOG_CATEGORIES,
+    PACKED_INTERFACE,
+    callbacks_from_json,
+    packed,
+)
+from mbdfmu.fmi.interface import Interface as JsonInterface
+from mbdfmu.fmi.markup import EPOCH, About, build_time
+from mbdfmu.fmi.page import page
+from mbdfmu.fmi.python_files import SCRIPT, callback_files, python_files
+from mbdfmu.fmi.references import Reference, reference_files
+from mbdfmu.fmi.variables import Table, table_of
 from mbdfmu.lowering import Lowered
 from mbdfmu.signals import Function
 
-RUNTIMES = ("python", "native")
 SUFFIX = ".fmu"
 XML = "modelDescription.xml"
-EMBEDDED = "resources/pythonfmu/"
+_LONGEST = 64  # of a file name in the archive; unpacked below a deep folder it must stay within 260 on Windows
+_DEVICES = {"con", "prn", "aux", "nul", *(f"{name}{k}" for name in ("com", "lpt") for k in range(10))}
 
-SCRIPT = '''\
-"""What pythonfmu loads first; the slave itself is mbdfmu's, and the model is data beside this file."""
 
-import logging
-import sys
+@dataclass(frozen=True, kw_only=True)
+class Interface:
+    """One of the interfaces that FMI offers: who writes its XML, and what each runtime can do behind it."""
 
-try:
-    from mbdfmu.fmi.python_slave import Slave, hold
-except ImportError as error:
-    message = (
-        f"this FMU needs the Python package mbdfmu in the Python of its host ({sys.executable}, "
-        f"Python {sys.version_info.major}.{sys.version_info.minor}), where it cannot be imported: {error}; "
-        "install mbdfmu there"
+    version: int  # of FMI
+    write: Callable[[Table, About, xml_fmi2.Kinds, str], bytes]
+    kinds: Mapping[str, xml_fmi2.Kinds]  # by runtime
+
+
+INTERFACES = {
+    "cs2": Interface(
+        version=2,
+        write=xml_fmi2.model_description,
+        kinds={runtime: {"CoSimulation": flags} for runtime, flags in CO_SIMULATION_2.items()},
     )
-    logging.getLogger("mbdfmu").error(message)  # hosts show the FMI log on request only
-    raise ImportError(message) from error
+}
 
-hold(globals())
-'''
 
-PAGE = """\
-<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{name}</title></head><body>
-<h1>{name}</h1>
-<p>{text}</p>
-<h2>What it needs</h2>
-<ul>
-<li>Python 3.11 or newer with the package mbdfmu, in the Python that runs the host.</li>
-<li>A Python host (fmpy and others), or on Linux a host started with <code>LD_PRELOAD</code> set to libpython.</li>
-<li>A plain folder to be unpacked to: letters of ASCII, digits, blanks and <code>- . _ ~</code>. With any other
-character in its path, such as &uuml;, %, ( or #, pythonfmu crashes the host; set <code>TMPDIR</code> (Windows:
-<code>TEMP</code>) to another folder.</li>
-</ul>
-<h2>How it behaves</h2>
-<ul>
-<li>Time begins at 0. Inputs are constant during a communication step. Steps may have any size.</li>
-<li>Parameters, start values and <code>solver.*</code> can be set until the initialisation ends. A changed start value
-such as <code>crank.phi.start</code> is kept, and the other coordinates are moved until the joints close.</li>
-<li>On failure the step returns fmi2Discard with fmi2Terminated, and the log category logStatusError says why.</li>
-</ul>
-</body></html>
-"""
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What the FMU shall be, beside the model and its settings."""
+
+    runtime: str | None = None  # of RUNTIMES; None: native, but python where the model calls functions in Python
+    platforms: Sequence[str] | None = None  # of the native runtime; None: all that are installed
+    interface: str = "cs2"  # of INTERFACES
+    signals: Sequence[str] | None = None  # patterns of the local ones to take along; None: all
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """A picture of the model."""
+
+    png: bytes
+    svg: str
 
 
 def export(
     lowered: Lowered,
     path: str | os.PathLike[str],
+    settings: Settings,
+    choices: Choices = Choices(),
     *,
-    settings: Settings | None = None,
-    runtime: str = "python",
-    experiment: Experiment | None = None,
+    drawing: Drawing | None = None,
+    reference: Reference | None = None,
 ) -> Path:
-    """Write the model as an FMI 2.0 co-simulation FMU; an existing file is replaced as a whole or not at all.
+    """Write the model as an FMU; an existing file is replaced as a whole or not at all.
 
-    `settings` become the start values of the `solver.*` parameters; `experiment` is the model's own where not given.
+    `settings` become the start values of the `solver.*` parameters.
     """
-    _check(runtime, path, lowered.model.functions)
     description = lowered.model.description
-    settings = settings or Settings()
-    about = About(text=description.text, tolerance=settings.tolerance, experiment=experiment or description.experiment,
-                  log_categories=LOG_CATEGORIES)  # fmt: skip
-    sources, callbacks = _packed(lowered.model.functions)
-    interface = replace(interface_of(lowered, settings), callbacks=callbacks)
-    resources = {**sources, BLOB: lowered.blob, INTERFACE: interface.to_json().encode()}
-    guid = _digest(model_description(interface, about, ""), SCRIPT.encode(), *resources.values())
-    tool = f"mbdfmu {version('mbdfmu')}"
-    resources[PACKED_INTERFACE] = packed(table_of(lowered, settings, tool), guid, tool)
-    files = _built_by_pythonfmu(guid, resources)
-    _check_binaries(files, interface.model)
-    files[XML] = model_description(interface, about, guid)
-    files["documentation/index.html"] = PAGE.format(name=interface.model, text=html.escape(description.text)).encode()
+    runtime = runtime_for(choices.runtime, lowered.model.functions)
+    _check(path, runtime, choices)
+    about = About(
+        identifier=identifier(description.name), tool=_tool(runtime), text=description.text,
+        tolerance=settings.tolerance, experiment=description.experiment, log_categories=LOG_CATEGORIES,
+    )  # fmt: skip
+    table = table_of(lowered, settings, about.tool, choices.signals)
+    files = {**_model_files(lowered, table, about, runtime, choices), **_papers(table, about, runtime, drawing)}
+    if reference is not None:
+        files |= reference_files(reference, table, about.identifier)
     with atomic(path) as temporary:
         _write(temporary, files)
     return Path(path)
 
 
-def _check(runtime: str, path: str | os.PathLike[str], functions: Sequence[Function]) -> None:
-    if runtime == "native" and functions:
+def runtime_for(wanted: str | None, functions: Sequence[Function]) -> str:
+    """What runs the equations; ModelError where it cannot."""
+    if wanted is None:
+        return PYTHON if functions else NATIVE
+    if wanted not in RUNTIMES:
+        raise ModelError(f"unknown runtime {wanted!r}{did_you_mean(wanted, RUNTIMES)}; known: {', '.join(RUNTIMES)}")
+    if wanted == NATIVE and functions:
         names = ", ".join(f"callback '{f.name}'" for f in functions)
         raise ModelError(f"runtime 'native' has no Python, which {names} needs; use 'python', or expressions instead")
-    if runtime == "native":
-        raise ModelError(
-            "runtime 'native' is not in this release, which exports through pythonfmu; leave it out or use 'python'"
-        )
-    if runtime not in RUNTIMES:
-        raise ModelError(f"unknown runtime {runtime!r}{did_you_mean(runtime, RUNTIMES)}; known: {', '.join(RUNTIMES)}")
+    return wanted
+
+
+def identifier(model: str) -> str:
+    """The model's name as the name of a library, on every platform, and as a prefix of functions in C."""
+    name = model[:_LONGEST]
+    return f"{name}_model" if name.lower() in _DEVICES else name
+
+
+def _check(path: str | os.PathLike[str], runtime: str, choices: Choices) -> None:
+    problems = []
+    interface = INTERFACES.get(choices.interface)
+    if interface is None:
+        hint = did_you_mean(choices.interface, INTERFACES)
+        problems.append(f"unknown interface {choices.interface!r}{hint}; known: {', '.join(INTERFACES)}")
+    elif runtime not in interface.kinds:
+        fitting = ", ".join(interface.kinds)
+        problems.append(f"interface '{choices.interface}' is not offered by runtime '{runtime}', but by {fitting}")
+    if choices.platforms is not None and runtime == PYTHON:
+        problems.append("platforms: runtime 'python' has those of pythonfmu; choose platforms with runtime 'native'")
     if Path(path).suffix.lower() != SUFFIX:
-        raise ModelError(f"{os.fspath(path)}: the name of an FMU must end in {SUFFIX}")
+        problems.append(f"{os.fspath(path)}: the name of an FMU must end in {SUFFIX}")
+    if problems:
+        raise ModelError(problems)
 
 
-def _packed(functions: Sequence[Function]) -> tuple[dict[str, bytes], tuple[Callback, ...]]:
-    """The source files of callbacks, under names that no other FMU has, and where each function is in them."""
-    sources, callbacks = {}, []
-    for f in functions:
-        module, function = _source_of(f)
-        name = f"callback_{_digest(module)[:16]}.py"
-        sources[name] = module
-        callbacks.append(
-            Callback(name=f.name, file=name, function=function, inputs=len(f.inputs), values=len(f.values))
-        )
-    return sources, tuple(callbacks)
+def _tool(runtime: str) -> str:
+    try:
+        own = f"mbdfmu {version('mbdfmu')}"
+    except PackageNotFoundError:  # run from a source folder
+        own = "mbdfmu"
+    return f"{own} with pythonfmu {version('pythonfmu')}" if runtime == PYTHON else own
 
 
-def _source_of(f: Function) -> tuple[bytes, str]:
-    """The module that holds a function, and its name there."""
-    module, _, path = f.python.partition(":")
-    file = f.python.folder / f"{module.replace('.', '/')}.py" if f.python.folder is not None else None
-    if f.python.function is not None:
-        found = inspect.getsourcefile(f.python.function)
-        file = None if found is None else Path(found)
-    elif file is None or not file.is_file():
-        spec = importlib.util.find_spec(module)
-        file = None if spec is None or spec.origin is None else Path(spec.origin)
-    if file is None or not file.is_file() or "<" in path:
-        reason = f"the source of {str(f.python)!r} cannot be packed into an FMU"
-        raise ModelError(f"callbacks.{f.name}: {reason}; move the function to the top of a module in a file")
-    return file.read_bytes(), path
+def _model_files(lowered: Lowered, table: Table, about: About, runtime: str, choices: Choices) -> dict[str, bytes]:
+    """What runs: the XML, the model as data, and the libraries. The guid is a digest of all that is no library."""
+    interface = INTERFACES[choices.interface]
+    kinds = interface.kinds[runtime]
+    resources = {BLOB: lowered.blob, **callback_files(lowered.model.functions)}
+    if runtime == PYTHON:
+        callbacks = callbacks_from_json(resources[CALLBACKS].decode()) if CALLBACKS in resources else []
+        resources[INTERFACE] = JsonInterface.of(table, callbacks).to_json().encode()
+    script = [SCRIPT.encode()] if runtime == PYTHON else []
+    content = [interface.write(table, about, kinds, ""), packed(table, "", about.tool), *script]
+    guid = _digest(*content, *resources.values())
+    resources[PACKED_INTERFACE] = packed(table, guid, about.tool)
+    if runtime == PYTHON:
+        files = python_files(about.identifier, guid, resources)
+    else:
+        files = {f"resources/{name}": content for name, content in resources.items()}
+        files |= _libraries(about.identifier, choices.platforms, interface.version)
+    return {**files, XML: interface.write(table, about, kinds, guid)}
+
+
+def _libraries(identifier: str, platforms: Sequence[str] | None, version: int) -> dict[str, bytes]:
+    """The same library for every model, called like the model."""
+    files = {}
+    for name, library in binaries.chosen(platforms).items():
+        folder = name if version == 2 else binaries.PLATFORMS[name].fmi3
+        files[f"binaries/{folder}/{identifier}{library.suffix}"] = library.read_bytes()
+    return files
+
+
+def _papers(table: Table, about: About, runtime: str, drawing: Drawing | None) -> dict[str, bytes]:
+    """What people read, where FMI 2.0.4 section 2.3 wants it."""
+    files = {
+        "documentation/index.html": page(table, about, runtime, drawing.svg if drawing else ""),
+        "documentation/licenses/license.txt": _license(runtime).encode(),
+    }
+    return files | ({"model.png": drawing.png} if drawing else {})
+
+
+def _license(runtime: str) -> str:
+    """Of the code that is in the FMU; the model itself is its author's."""
+    own = distribution("mbdfmu").read_text("licenses/LICENSE")
+    if own is None:
+        raise RuntimeError("mbdfmu is installed without its licence, which belongs into an FMU; install it again")
+    others = {
+        NATIVE: "The libraries in binaries hold code of Eigen (Mozilla Public License 2.0, unchanged; its sources are "
+        "at https://eigen.tuxfamily.org) and of the C++ standard library of the compiler.",
+        PYTHON: "The libraries in binaries are those of pythonfmu (MIT License, https://github.com/NTNU-IHB/PythonFMU).",
+    }
+    return f"mbdfmu, which runs this FMU:\n\n{own.strip()}\n\n{others[runtime]}\n"
 
 
 def _digest(*contents: bytes) -> str:
@@ -163,61 +206,18 @@ def _digest(*contents: bytes) -> str:
     return digest.hexdigest()
 
 
-def _built_by_pythonfmu(guid: str, resources: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files of an FMU as pythonfmu builds it: binaries, script and resources."""
-    from pythonfmu.builder import FmuBuilder
-
-    # The module's name is the FMU's own: in one process pythonfmu would give a second FMU the first one's module.
-    module = f"m_{guid[:16]}"
-    with tempfile.TemporaryDirectory(prefix="mbdfmu_") as name, _imports_restored(module):
-        folder = Path(name)
-        source = folder / "source"
-        source.mkdir()
-        script = source / f"{module}.py"
-        script.write_text(SCRIPT, encoding="utf-8", newline="\n")
-        for file, content in resources.items():
-            (source / file).write_bytes(content)
-        options = {name: value for name, value in CAPABILITIES.items() if isinstance(value, bool)}
-        built = FmuBuilder.build_FMU(
-            script, folder / f"built{SUFFIX}", [source / file for file in resources], **options
-        )
-        with zipfile.ZipFile(built) as archive:
-            files = {info.filename: archive.read(info) for info in archive.infolist()}
-    # Its copy of itself is left out: whoever has mbdfmu has pythonfmu, which a copy in a temporary folder would shadow.
-    return {file: content for file, content in files.items() if not file.startswith(EMBEDDED)}
-
-
-def _check_binaries(files: Mapping[str, bytes], model: str) -> None:
-    """That pythonfmu found its binaries, and that the slave could say its name."""
-    if not any(Path(file).parts[0] == "binaries" and Path(file).stem == model for file in files):
-        import pythonfmu
-
-        raise RuntimeError(
-            f"the FMU of model '{model}' could not be built: pythonfmu in {pythonfmu.__path__[0]} gave no binary; "
-            "install it again, or export in a new process"
-        )
-
-
-@contextmanager
-def _imports_restored(module: str) -> Iterator[None]:
-    """pythonfmu imports the script to look at it and leaves its folder on the path."""
-    path, known = list(sys.path), set(sys.path_importer_cache)
-    try:
-        yield
-    finally:
-        sys.path[:] = path
-        sys.modules.pop(module, None)
-        for folder in set(sys.path_importer_cache) - known:
-            sys.path_importer_cache.pop(folder, None)
-
-
 def _write(path: Path, files: Mapping[str, bytes]) -> None:
     """A zip archive that depends on names and contents only."""
     date = time.gmtime(max(build_time(), EPOCH))[:6]
     with zipfile.ZipFile(path, "x", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name in sorted(files):
+        for name in _ordered(files):
             entry = zipfile.ZipInfo(name, date)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system = 3  # Unix, wherever this runs
             entry.external_attr = (0o100755 if name.startswith("binaries/") else 0o100644) << 16
             archive.writestr(entry, files[name])
+
+
+def _ordered(names: Iterable[str]) -> list[str]:
+    """The XML first, where those who look for nothing else find it at once."""
+    return sorted(names, key=lambda name: (name != XML, name))

@@ -15,7 +15,19 @@ from typing import Any
 from mbdfmu import _solver
 from mbdfmu.calling import Called
 from mbdfmu.errors import ModelError
-from mbdfmu.fmi.interface import INPUT, OPTIONS, PARAMETER, SETTING, SIGNAL, SOLVER, Interface, Value, Variable
+from mbdfmu.fmi.interface import (
+    EVENTS,
+    INPUT,
+    OPTIONS,
+    PARAMETER,
+    SETTING,
+    SIGNAL,
+    SOLVER,
+    TEXT,
+    Interface,
+    Value,
+    Variable,
+)
 from mbdfmu.schemes import Scheme
 
 REFUSALS = (ModelError, _solver.NativeModelError, _solver.NativeStepFailed)  # what is told to the user in one sentence
@@ -47,7 +59,7 @@ class Instance:
         self._system = _solver.System(blob)
         self._table = {v.reference: v for v in interface.variables}
         self._given: dict[int, Value] = {
-            v.reference: v.start for v in interface.with_role(PARAMETER, INPUT, SETTING) if v.start is not None
+            v.reference: v.start for v in interface.with_role(PARAMETER, INPUT, SETTING, TEXT) if v.start is not None
         }
         self._applied: dict[int, float] = {}  # inputs as the solver has them
         self._tolerance: float | None = None  # of the experiment
@@ -83,7 +95,7 @@ class Instance:
     def set(self, reference: int, value: Value) -> None:
         """Set an input, or before `initialise` a parameter, start value or solver setting."""
         variable = self._variable(reference)
-        if variable.role == SIGNAL:
+        if variable.role in (SIGNAL, TEXT, EVENTS):
             raise ModelError(f"'{variable.name}' is computed by the model; only inputs and parameters can be set")
         if self._running and variable.role != INPUT:
             raise ModelError(
@@ -101,6 +113,9 @@ class Instance:
     def get(self, reference: int) -> Value:
         """The value of any variable."""
         variable = self._variable(reference)
+        if variable.role == EVENTS:
+            self._ensure_started()
+            return len(self._native.events)
         return self._given[reference] if reference in self._given else self._computed()[variable.index]
 
     def _variable(self, reference: int) -> Variable:
@@ -165,8 +180,9 @@ class Instance:
 
     def _settings(self) -> tuple[Any, ...]:
         """The arguments of the native Simulation after the system."""
-        settings = {v.name: self._given[v.reference] for v in self._interface.with_role(SETTING)}
-        changed = {v.name for v in self._interface.with_role(SETTING) if settings[v.name] != v.start}
+        given = [(v, self._given[v.reference]) for v in self._interface.with_role(SETTING)]
+        settings = {v.name: v.choices[int(value) - 1] if v.choices else value for v, value in given}
+        changed = {v.name for v, value in given if value != v.start}
         if self._tolerance is not None and "solver.tolerance" not in changed:
             settings["solver.tolerance"] = self._tolerance
         for name in ("solver.tolerance", "solver.smallest_step"):

@@ -17,7 +17,8 @@ from mbdfmu.errors import ModelError
 from mbdfmu.schemes import Scheme
 
 if TYPE_CHECKING:
-    from mbdfmu.fmi import variables
+    from mbdfmu.fmi.variables import Table
+    from mbdfmu.fmi.variables import Variable as Row
 
 FORMAT = 2  # of the JSON; raised when an older mbdfmu would misread a newer FMU
 SOLVER_REFERENCES = 1_000_000  # value references of `solver.*` begin here: they stay when the model gets more signals
@@ -29,16 +30,20 @@ INTERFACE = "interface.json"
 PACKED_INTERFACE = "interface.mbd"
 CALLBACKS = "callbacks.json"
 ERROR_LOG, SOLVER_LOG = "logStatusError", "logSolver"
-LOG_CATEGORIES = {
-    ERROR_LOG: "Why the instance cannot go on.",
-    SOLVER_LOG: "Work done by the solver, at the end of a run.",
+LOG_CATEGORIES = {  # those of FMI 2.0.4 section 2.2.4 that occur, as solver/slave.cpp says them
+    "logStatusWarning": "What a reader of the results has to know.",
+    "logStatusDiscard": "Why a step was taken back.",
+    ERROR_LOG: "What was refused, and why.",
+    "logStatusFatal": "Errors of the solver itself.",
+    "logEvents": "Events, impacts and restarts, as they occur.",
+    SOLVER_LOG: "Work done by the solver.",
 }
 Value = float | int | bool | str
 # Whether whoever runs the FMU in this thread shows its FMI log; if not, a slave tells its failures to Python's logging.
 HEARD: ContextVar[bool] = ContextVar("mbdfmu_fmi_log_is_heard", default=False)
 
 # What a variable is to the slave.
-SIGNAL, PARAMETER, INPUT, SETTING = "signal", "parameter", "input", "setting"
+SIGNAL, PARAMETER, INPUT, SETTING, TEXT, EVENTS = "signal", "parameter", "input", "setting", "text", "events"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,19 +55,13 @@ class Variable:
     role: str  # SIGNAL is computed, the others can be set
     index: int  # in the solver's table of its role
     type: str = "Real"  # Real, Integer, Boolean, String
-    causality: str = "local"
-    variability: str = "continuous"
     start: Value | None = None  # of what can be set
     minimum: float | None = None
     maximum: float | None = None
     keeps: tuple[str, int] | None = (
         None  # of start values: space ("q" or "v") and coordinate that assembly shall not move
     )
-    unit: str = ""
-    text: str = ""
-    depends: tuple[int, ...] | None = (
-        None  # places in the table of what its initial value follows from; None = not asked
-    )
+    choices: tuple[str, ...] = ()
 
     def checked(self, value: Value) -> Value:
         """The value if it may be set; ModelError otherwise."""
@@ -88,9 +87,6 @@ class Callback:
     values: int
 
 
-_FOR_XML = ("unit", "text", "depends", "causality", "variability")  # the slave does without
-
-
 @dataclass(frozen=True, kw_only=True)
 class Interface:
     """All variables of one FMU, and the name of its model."""
@@ -105,13 +101,24 @@ class Interface:
 
     def to_json(self) -> str:
         """What the slave needs of it."""
-        rows = [
-            {k: v for k, v in asdict(variable).items() if v is not None and k not in _FOR_XML}
-            for variable in self.variables
-        ]
+        rows = [{k: v for k, v in asdict(variable).items() if v is not None} for variable in self.variables]
         callbacks = [asdict(callback) for callback in self.callbacks]
         data = {"format": FORMAT, "model": self.model, "variables": rows, "callbacks": callbacks}
         return json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+    @classmethod
+    def of(cls, table: Table, callbacks: Iterable[Callback]) -> Self:
+        """What the slave in Python works by."""
+        rows = (
+            Variable(
+                reference=v.reference, name=v.name, role=v.role, index=v.index, type=v.type, start=v.start,
+                minimum=v.minimum, maximum=v.maximum,
+                keeps=(v.kept.space, v.kept.first) if v.kept and v.kept.count == 1 else None,
+                choices=tuple(item for item, _ in v.choices.items) if v.choices else (),
+            )
+            for v in table.variables
+        )  # fmt: skip
+        return cls(model=table.model, variables=tuple(rows), callbacks=tuple(callbacks))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -135,7 +142,7 @@ def _variables(rows: Iterable[dict[str, Any]]) -> Iterable[Variable]:
 # ---------------------------------------------------------------- interface.mbd
 
 
-def packed(table: variables.Table, guid: str, tool: str) -> bytes:
+def packed(table: Table, guid: str, tool: str) -> bytes:
     """`interface.mbd`: the table and the schemes with their options, as solver/interface.hpp reads them."""
     settable = [v for v in table.variables if v.settable]
     return pack(
@@ -152,7 +159,7 @@ def packed(table: variables.Table, guid: str, tool: str) -> bytes:
     )
 
 
-def _row(v: variables.Variable) -> list[int]:
+def _row(v: Row) -> list[int]:
     from mbdfmu.fmi.variables import ROLES, SPACES, TYPES, VARIABILITIES
 
     kept = (SPACES[v.kept.space], v.kept.first, v.kept.count) if v.kept else (0, 0, 0)

@@ -41,6 +41,7 @@ class FmuVariable:
     maximum: float | None
     text: str
     settable: bool  # before the simulation begins
+    choices: Mapping[str, int] = field(default_factory=dict, repr=False)  # of enumerations: their numbers by name
     element: int = 0  # in the array, row by row, and the size of that
     size: int = 1
 
@@ -177,10 +178,16 @@ def _variable(v: Any, element: int = 0) -> FmuVariable:
         minimum=_number(v.min),
         maximum=_number(v.max),
         text=v.description or "",
+        choices=_choices(v.declaredType),
         settable=v.causality == "input" or (v.variability != "constant" and v.initial in ("exact", "approx")),
         element=element,
         size=math.prod(v.shape or ()),
     )
+
+
+def _choices(declared: Any) -> dict[str, int]:
+    items = getattr(declared, "items", None) or ()
+    return {item.name: int(item.value) for item in items}
 
 
 def _start(v: Any, element: int) -> Value | None:

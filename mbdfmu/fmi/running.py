@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.errors import ModelError, StepFailed, did_you_mean
 from mbdfmu.fmi.calls import PYTHON, Calls2, Calls3, Messages, loaded
 from mbdfmu.fmi.interface import HEARD, Value
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
@@ -241,10 +241,20 @@ def converted(variable: FmuVariable, value: Value) -> Value:
     """The value in the type of the variable, which must be one that can be set."""
     if not variable.settable or variable.type not in PYTHON:
         raise ModelError(f"'{variable.name}' is {variable.causality} of type {variable.type} and cannot be set")
+    if isinstance(value, str) and variable.choices:
+        return _chosen(variable, value)
     if isinstance(value, str) != (variable.type == "String"):
         wanted = "a text" if variable.type == "String" else "a number"
         raise ModelError(f"'{variable.name}' must be {wanted}, found {value!r}")
     return PYTHON[variable.type](value)
+
+
+def _chosen(variable: FmuVariable, item: str) -> int:
+    """The number of an enumeration's item."""
+    if item not in variable.choices:
+        known = f"{did_you_mean(item, variable.choices)}; known: {', '.join(variable.choices)}"
+        raise ModelError(f"'{variable.name}' cannot be {item!r}{known}")
+    return variable.choices[item]
 
 
 def said(messages: Iterable[tuple[int, str]], status: int = WARNING) -> str:

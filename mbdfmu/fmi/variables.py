@@ -75,6 +75,7 @@ class Variable:
     text: str = ""
     choices: Enumeration | None = None
     kept: Kept | None = None
+    derivative_of: int | None = None  # the reference of a continuous state
     # References of what the value holds between steps at fixed time and state, and while the start is computed; None:
     # nobody asks.
     depends: tuple[int, ...] | None = None

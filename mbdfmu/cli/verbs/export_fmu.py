@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from mbdfmu.cli.printing import example, file_stem
 from mbdfmu.cli.targets import allow_python, load_model
-from mbdfmu.cli.values import output_file, word
+from mbdfmu.cli.values import output_file, positive, word
 
-RUNTIMES = ("python",)
+# Spelled out: looking them up would load the room that exports for every help text; tests hold them together.
+RUNTIMES = ("native", "python")
+INTERFACES = ("cs2",)
 
 
-@click.command(epilog=example("mbdfmu export-fmu pendulum -o pendulum.fmu", "mbdfmu info pendulum.fmu"))
+@click.command(
+    epilog=example(
+        "mbdfmu export-fmu pendulum -o pendulum.fmu",
+        "mbdfmu export-fmu pendulum --runtime python --signals 'bar.*' --with-reference",
+        "mbdfmu info pendulum.fmu",
+    )
+)
 @click.argument("model")
 @click.option(
     "-o",
@@ -26,14 +35,54 @@ RUNTIMES = ("python",)
     "--runtime",
     type=word(*RUNTIMES),
     metavar=f"[{'|'.join(RUNTIMES)}]",
-    default=RUNTIMES[0],
-    show_default=True,
-    help="What runs the equations inside: python needs mbdfmu in the host's Python.",
+    help="What runs the equations inside: native needs nothing on the target; python needs mbdfmu in the host's Python "
+    "and is chosen where the model calls functions in Python.",
 )
+@click.option(
+    "--interface",
+    type=word(*INTERFACES),
+    metavar=f"[{'|'.join(INTERFACES)}]",
+    default=INTERFACES[0],
+    show_default=True,
+    help="cs2: FMI 2.0 co-simulation.",
+)
+@click.option(
+    "--platform",
+    "platforms",
+    multiple=True,
+    metavar="NAME",
+    help="Of the native runtime, such as linux64 or win64; all that are installed; repeatable.",
+)
+@click.option(
+    "--signals",
+    multiple=True,
+    metavar="PATTERN",
+    help="Signals to take along beside inputs, outputs and parameters; all; repeatable.",
+)
+@click.option("--with-reference", is_flag=True, help="Pack a run of the model into the FMU, to be compared with.")
+@click.option("--input", "inputs", metavar="FILE", help="Inputs of that run: a CSV file, time [s],name [unit],...")
+@click.option("-t", "--time", "t_end", type=positive, metavar="SECONDS", help="End time of that run; the model's.")
 @allow_python
-def command(model: str, output: Path | None, runtime: str) -> None:
-    """Export a MODEL as an FMU for co-simulation."""
+def command(
+    model: str, output: Path | None, runtime: str | None, interface: str, platforms: tuple[str, ...],
+    signals: tuple[str, ...], with_reference: bool, **run: Any,
+) -> None:  # fmt: skip
+    """Export a MODEL as an FMU, a component for other tools."""
+    from mbdfmu import fmi
+
+    given = {name: value for name, value in run.items() if value is not None}
+    if given and not with_reference:
+        raise click.UsageError("--input and --time belong to the run of --with-reference, which is missing")
     loaded = load_model(model)
     path = output or Path(f"{file_stem(loaded.name)}.fmu")
-    loaded.export_fmu(path, runtime=runtime)
-    click.echo(f"wrote {path} ({path.stat().st_size / 1000:.0f} kB, runtime {runtime})")
+    loaded.export_fmu(
+        path, runtime=runtime, interface=interface, platforms=platforms or None, signals=signals or None,
+        reference=given if with_reference else False,
+    )  # fmt: skip
+    made = fmi.info(path)
+    click.echo(
+        f"wrote {path} ({path.stat().st_size / 1000:.0f} kB, runtime {made.runtime}, {', '.join(made.platforms)})"
+    )
+    if runtime is None and made.runtime == "python":
+        names = ", ".join(f.name for f in loaded.symbolic.functions)
+        click.echo(f"note: the runtime is python, which the callbacks need: {names}")

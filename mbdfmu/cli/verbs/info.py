@@ -132,7 +132,13 @@ def _fact(value: Any) -> str:
 
 
 def _row(variable: Any) -> tuple[str, str, str, str]:
-    start = "" if variable.start is None else f"= {number(variable.start)}"
+    start = "" if variable.start is None else f"= {_start(variable)}"
     tunable = "tunable" if variable.variability == "tunable" else ""
-    unit = "" if isinstance(variable.start, str) else variable.unit or "1"
+    unit = "" if isinstance(variable.start, str) or getattr(variable, "choices", None) else variable.unit or "1"
     return variable.name, unit, start, "; ".join(filter(None, [variable.text or "", tunable]))
+
+
+def _start(variable: Any) -> str:
+    """A number, a text, or what a number chooses."""
+    names = {value: name for name, value in getattr(variable, "choices", {}).items()}
+    return names.get(variable.start) or number(variable.start)

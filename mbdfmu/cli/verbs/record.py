@@ -58,7 +58,7 @@ def command(
 
     path = fmu_file(fmu)
     facts = fmi.info(path)
-    words = {v.name for v in facts.variables if v.type == "String"}
+    words = {v.name for v in facts.variables if v.type == "String" or v.choices}
     given = Conditions(
         parameters=assignments("--set", parameters, lambda name, text: text if name in words else constant(text)),
         start=assignments("--start", start, lambda _, text: constant(text)),

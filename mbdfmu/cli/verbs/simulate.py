@@ -241,7 +241,7 @@ def _run_fmu(target: str, request: Request) -> tuple[Result, list[str]]:
     t_end = request.t_end or facts.stop_time
     if not t_end:
         raise ModelError(f"FMU '{facts.name}' names no stop time; give the end time: -t SECONDS")
-    arguments = _fmu_arguments(request, {v.name for v in facts.variables if v.type == "String"})
+    arguments = _fmu_arguments(request, {v.name for v in facts.variables if v.type == "String" or v.choices})
     with progress_bar(t_end) as progress:
         result = kept(lambda: fmi.simulate(path, t_end, request.dt, progress=progress, **arguments))
     return result, _shown(result, request, [v.name for v in facts.variables if v.causality == "output"])

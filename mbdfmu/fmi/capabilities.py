@@ -1,0 +1,22 @@
+"""What each runtime can do, as FMI's flags; must not know models."""
+
+from __future__ import annotations
+
+PYTHON, NATIVE = "python", "native"
+RUNTIMES = (NATIVE, PYTHON)
+
+_BOTH = {
+    "needsExecutionTool": False,  # Python on the target is none: nothing has to be started
+    "canHandleVariableCommunicationStepSize": True,
+    "canRunAsynchronuously": False,  # sic
+    "canBeInstantiatedOnlyOncePerProcess": False,
+    "canNotUseMemoryManagementFunctions": True,
+    "canGetAndSetFMUstate": True,
+    "canSerializeFMUstate": True,
+}
+_LINEAR = ("canInterpolateInputs", "providesDirectionalDerivative")
+# pythonfmu's wrapper answers the calls behind these, and those for derivatives of outputs, with an error (0.7.0).
+CO_SIMULATION_2: dict[str, dict[str, bool | int]] = {
+    PYTHON: {**_BOTH, **dict.fromkeys(_LINEAR, False), "maxOutputDerivativeOrder": 0},
+    NATIVE: {**_BOTH, **dict.fromkeys(_LINEAR, True), "maxOutputDerivativeOrder": 1},
+}

@@ -1,0 +1,138 @@
+"""modelDescription.xml of FMI 2.0, written from the table of variables; must not know models, archives or runtimes.
+
+Section numbers are those of FMI 2.0.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from lxml import etree
+
+from mbdfmu.fmi.markup import About, add_units, attributes, build_date, type_names, written_xml
+from mbdfmu.fmi.types import QUANTITIES
+from mbdfmu.fmi.variables import Table, Variable
+
+Kinds = Mapping[str, Mapping[str, bool | int]]  # CoSimulation or ModelExchange, with what it can do
+
+# Section 2.2.7: constants and parameters are as they stand here, the rest follows from them.
+_INITIAL = {
+    "parameter": "exact", "calculatedParameter": "calculated", "output": "calculated", "local": "calculated",
+    "input": None, "independent": None,
+}  # fmt: skip
+
+
+def model_description(table: Table, about: About, kinds: Kinds, guid: str) -> bytes:
+    """The XML of an FMU; the same arguments give the same bytes."""
+    root = etree.Element("fmiModelDescription", attributes(
+        fmiVersion="2.0", modelName=table.model, guid=guid, description=about.text or None, generationTool=about.tool,
+        generationDateAndTime=build_date(), variableNamingConvention="structured",
+    ))  # fmt: skip
+    for kind, capabilities in kinds.items():
+        etree.SubElement(root, kind, attributes(modelIdentifier=about.identifier, **capabilities))
+    add_units(root, table)
+    types = type_names(table)
+    _add_types(root, table, types)
+    categories = etree.SubElement(root, "LogCategories")
+    for name, text in about.log_categories.items():
+        etree.SubElement(categories, "Category", attributes(name=name, description=text))
+    _add_experiment(root, about)
+    _add_variables(root, table, types)
+    _add_structure(root, table.variables)
+    return written_xml(root)
+
+
+def _add_types(root: etree._Element, table: Table, names: Mapping[str, str]) -> None:
+    if not names:
+        return
+    definitions = etree.SubElement(root, "TypeDefinitions")
+    for unit in (key for key in names if key in QUANTITIES):
+        quantity = QUANTITIES[unit]
+        simple = etree.SubElement(definitions, "SimpleType", attributes(name=names[unit]))
+        shown_in = quantity.shown_in or None
+        etree.SubElement(simple, "Real", attributes(quantity=quantity.name, unit=unit, displayUnit=shown_in))
+    for choice in table.enumerations():
+        simple = etree.SubElement(definitions, "SimpleType", attributes(name=names[choice.name]))
+        element = etree.SubElement(simple, "Enumeration")
+        for number, (item, text) in enumerate(choice.items, 1):
+            etree.SubElement(element, "Item", attributes(name=item, value=number, description=text or None))
+
+
+def _add_experiment(root: etree._Element, about: About) -> None:
+    e = about.experiment
+    etree.SubElement(root, "DefaultExperiment", attributes(
+        startTime=0.0, stopTime=e.stop_time if e else None, tolerance=float(about.tolerance),
+        stepSize=e.step if e else None,
+    ))  # fmt: skip
+
+
+# ---------------------------------------------------------------- variables
+
+
+def _add_variables(root: etree._Element, table: Table, types: Mapping[str, str]) -> None:
+    parent = etree.SubElement(root, "ModelVariables")
+    place = places(table.variables)
+    for v in table.variables:
+        initial = "exact" if v.variability == "constant" else _INITIAL[v.causality]
+        element = etree.SubElement(parent, "ScalarVariable", attributes(
+            name=v.name, valueReference=v.reference, description=v.text or None, causality=v.causality,
+            variability=v.variability, initial=initial,
+        ))  # fmt: skip
+        derivative = None if v.derivative_of is None else place[v.derivative_of]
+        etree.SubElement(
+            element, v.type, attributes(**_DETAILS[v.type](v, types), start=v.start, derivative=derivative)
+        )
+
+
+def places(variables: Iterable[Variable]) -> dict[int, int]:
+    """Where a variable stands in the XML, from 1, by its value reference."""
+    return {v.reference: k for k, v in enumerate(variables, 1)}
+
+
+def _real(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
+    """Unit and quantity stand here too: not every importer looks into the type."""
+    quantity = QUANTITIES[v.unit].name if v.unit in QUANTITIES else None
+    return {"declaredType": types.get(v.unit), "quantity": quantity, "unit": v.unit or None, "min": v.minimum,
+            "max": v.maximum, "nominal": v.nominal}  # fmt: skip
+
+
+def _integer(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
+    low, high = (None if bound is None else int(bound) for bound in (v.minimum, v.maximum))
+    return {"min": low, "max": high}
+
+
+def _enumeration(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
+    return {"declaredType": types[v.choices.name] if v.choices else None, **_integer(v, types)}
+
+
+def _plain(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
+    return {}
+
+
+_DETAILS: dict[str, Callable[[Variable, Mapping[str, str]], dict[str, Any]]] = {
+    "Real": _real, "Integer": _integer, "Enumeration": _enumeration, "Boolean": _plain, "String": _plain,
+}  # fmt: skip
+
+
+# ---------------------------------------------------------------- structure
+
+
+def _add_structure(root: etree._Element, variables: Sequence[Variable]) -> None:
+    """Section 2.2.8: dependencies are always written, for what has none counts as depending on everything."""
+    structure = etree.SubElement(root, "ModelStructure")
+    outputs = {v.reference: v.depends or () for v in variables if v.causality == "output"}
+    derivatives = {v.reference: v.depends or () for v in variables if v.derivative_of is not None}
+    at_start = {v.reference: v.initially for v in variables if v.initially is not None}
+    place = places(variables)
+    for name, unknowns in (("Outputs", outputs), ("Derivatives", derivatives), ("InitialUnknowns", at_start)):
+        _add_unknowns(structure, name, {place[r]: [place[d] for d in depends] for r, depends in unknowns.items()})
+
+
+def _add_unknowns(structure: etree._Element, name: str, unknowns: Mapping[int, Sequence[int]]) -> None:
+    if not unknowns:
+        return
+    element = etree.SubElement(structure, name)
+    for k in sorted(unknowns):
+        dependencies = " ".join(map(str, sorted(unknowns[k])))
+        etree.SubElement(element, "Unknown", attributes(index=k, dependencies=dependencies))
