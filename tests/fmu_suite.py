@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ TIMES = np.append(np.arange(100) * STEP, END)
 SCRIPT = """
 import math, os, signal, time
 from pythonfmu import Fmi2Causality, Fmi2Slave, Fmi2Variability, Real
+from pythonfmu.enums import Fmi2Status
 
 
 class {name}(Fmi2Slave):
@@ -42,13 +44,26 @@ class {name}(Fmi2Slave):
             time.sleep(300)
         if self.fault == 4 and late:
             raise RuntimeError("the spring broke")
+        if self.fault == 7 and late:
+            self.log("the oil is hot", Fmi2Status.warning)
         self.y = math.sin(6 * (t + dt)) + self.u
         self.z = math.nan if self.fault == 5 and late else self.y
         if self.fault == 6:
             self.y = math.nan
         return True
 """
-DISCARD, CRASH, ENDLESS, EXCEPTION, WILD_OUTPUT, ALL_NAN = range(1, 7)
+
+
+class Fault(IntEnum):
+    """What the FMU does wrong."""
+
+    DISCARD = 1
+    CRASH = 2
+    ENDLESS = 3
+    EXCEPTION = 4
+    WILD_OUTPUT = 5
+    ALL_NAN = 6
+    WARNING = 7
 
 
 def build(folder: Path, name: str = "Wave") -> Path:

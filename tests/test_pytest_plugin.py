@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fmu_suite import CRASH, DISCARD, ENDLESS, build, write_reference
+from fmu_suite import Fault, build, write_reference
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def suite(built: Path, tmp_path: Path) -> Path:
     """A project: a test of its own, and a folder with one FMU that is right and one that gives up."""
     (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
     (tmp_path / "fmus").mkdir()
-    for name, fault in (("right", 0), ("faulty", DISCARD)):
+    for name, fault in (("right", 0), ("faulty", Fault.DISCARD)):
         write_reference(Path(shutil.copy(built, tmp_path / "fmus" / f"{name}.fmu")), fault=fault)
     return tmp_path
 
@@ -64,7 +64,7 @@ def test_workers_share_the_fmus(suite: Path) -> None:
 
 
 def test_a_crashing_fmu_fails_its_test_only(suite: Path, built: Path) -> None:
-    write_reference(Path(shutil.copy(built, suite / "fmus" / "crashing.fmu")), fault=CRASH)
+    write_reference(Path(shutil.copy(built, suite / "fmus" / "crashing.fmu")), fault=Fault.CRASH)
     code, text = run(suite, "--fmus", "fmus", "--fmu-isolate")
     assert code == 1
     assert "2 failed, 1 passed" in text
@@ -72,7 +72,7 @@ def test_a_crashing_fmu_fails_its_test_only(suite: Path, built: Path) -> None:
 
 
 def test_an_endless_fmu_is_stopped(suite: Path, built: Path) -> None:
-    write_reference(Path(shutil.copy(built, suite / "endless.fmu")), fault=ENDLESS)
+    write_reference(Path(shutil.copy(built, suite / "endless.fmu")), fault=Fault.ENDLESS)
     code, text = run(suite, "--fmus", "endless.fmu", "--fmu-time-limit", "3")
     assert code == 1
     assert "1 failed" in text

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from fmu_suite import ALL_NAN, CRASH, DISCARD, ENDLESS, EXCEPTION, STEP, TIMES, WILD_OUTPUT, build, write_reference
+from fmu_suite import STEP, TIMES, Fault, build, write_reference
 from fmu_suite import reference as right
 
 import mbdfmu as mbd
@@ -87,9 +87,9 @@ def test_a_mutated_reference_fails_and_the_culprit_is_named(mutant: Result, mess
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        (DISCARD, "the result's run ended early: FMU 'Wave' gave up at t = 0.5 s"),
-        (WILD_OUTPUT, "z: at t = 0.51 s the result is nan"),
-        (ALL_NAN, "y: at t = 0.01 s the result is nan"),
+        (Fault.DISCARD, "the result's run ended early: FMU 'Wave' gave up at t = 0.5 s"),
+        (Fault.WILD_OUTPUT, "z: at t = 0.51 s the result is nan"),
+        (Fault.ALL_NAN, "y: at t = 0.01 s the result is nan"),
     ],
 )
 def test_an_fmu_that_misbehaves_fails(fault: float, message: str, wave: Path) -> None:
@@ -124,6 +124,13 @@ def test_a_right_fmu_passes_and_says_what_is_nearest_to_its_limit(wave: Path) ->
     assert found.passed, found.report()
     assert "1 signals are inside the tube" in found.report()
     assert found.notes == ()
+
+
+def test_warnings_are_told_once_and_fail_nothing(wave: Path) -> None:
+    write_reference(wave, fault=Fault.WARNING)
+    found = verdict(wave)
+    assert found.passed, found.report()
+    assert found.notes == ("warning: the oil is hot",)
 
 
 def test_a_reference_at_rest_passes_with_a_note(wave: Path) -> None:
@@ -285,10 +292,10 @@ def test_an_isolated_run_gives_the_same_result(wave: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "limit", "message"),
     [
-        (CRASH, 60.0, "the process that ran it crashed: SIGSEGV"),
-        (ENDLESS, 3.0, "did not end within 3 s and was stopped"),
-        (DISCARD, 60.0, "the result's run ended early: FMU 'Wave' gave up"),
-        (EXCEPTION, 60.0, "the spring broke"),
+        (Fault.CRASH, 60.0, "the process that ran it crashed: SIGSEGV"),
+        (Fault.ENDLESS, 3.0, "did not end within 3 s and was stopped"),
+        (Fault.DISCARD, 60.0, "the result's run ended early: FMU 'Wave' gave up"),
+        (Fault.EXCEPTION, 60.0, "the spring broke"),
     ],
 )
 def test_an_isolated_fmu_may_do_anything(fault: float, limit: float, message: str, wave: Path) -> None:
@@ -347,9 +354,9 @@ def test_a_reference_is_not_overwritten_unless_asked(pendulum: Path, tmp_path: P
 def test_a_failed_recording_leaves_the_old_files(wave: Path) -> None:
     before = {path: path.read_bytes() for path in wave.parent.iterdir()}
     with pytest.raises(mbd.StepFailed):
-        record(wave, None, Conditions(t_end=1.0, step=STEP, parameters={"fault": DISCARD}), replace_old=True)
+        record(wave, None, Conditions(t_end=1.0, step=STEP, parameters={"fault": Fault.DISCARD}), replace_old=True)
     with pytest.raises(mbd.ModelError, match="z is not finite; that is no reference"):
-        record(wave, None, Conditions(t_end=1.0, step=STEP, parameters={"fault": WILD_OUTPUT}), replace_old=True)
+        record(wave, None, Conditions(t_end=1.0, step=STEP, parameters={"fault": Fault.WILD_OUTPUT}), replace_old=True)
     assert {path: path.read_bytes() for path in wave.parent.iterdir()} == before
 
 
