@@ -337,7 +337,7 @@ bool Driver::cut(const StepResult& result, double h) {
             : std::clamp(scheme_->safety() * std::pow(result.error, -1.0 / scheme_->error_order()), least_factor, 0.9);
     scheme_->reject(instance_);
     s.h = h * factor;
-    if (s.h < std::max(options_.smallest_step, 4 * 2.2e-16 * std::fabs(s.t))) fail(result, s.h);
+    if (!(s.h >= std::max(options_.smallest_step, 4 * 2.2e-16 * std::fabs(s.t)))) fail(result, s.h);
     return true;
 }
 

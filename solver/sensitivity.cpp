@@ -121,7 +121,9 @@ void Sensitivity::turn_to(const Direction& direction) {
         moved_.compute_constants();
     }
     direction_ = direction;
-    size_ = size_of(direction);
+    const auto still = [](double x) { return x == 0; };
+    if (direction_.p != nullptr && std::all_of(direction_.p, direction_.p + s_.np, still)) direction_.p = nullptr;
+    size_ = size_of(direction_);
 }
 
 // R at what is shifted, its derivative by z in the workspace: rows of constraints hold G a - gamma.
