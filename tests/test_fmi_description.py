@@ -345,6 +345,18 @@ def test_tunable_parameters_are_tunable(tmp_path: Path) -> None:
     assert found["k"].get("description") == "gain"
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_start_values_are_what_the_initialization_reads(name: str, tmp_path: Path) -> None:
+    model = shipped(name)
+    started = model.start()
+    expected = dict(zip(started.names, started.values(), strict=True))
+    with mbd.fmu.open(model.export_fmu(tmp_path / "x.fmu")) as fmu:
+        facts = mbd.fmu.info(tmp_path / "x.fmu")
+        given = {v.name: v.start for v in facts.variables if v.start is not None}
+        assert {name: fmu[name] for name in given} == given
+        assert {n: fmu[n] for n in expected if n in facts} == {n: x for n, x in expected.items() if n in facts}
+
+
 def test_settings_become_solver_parameters(tmp_path: Path) -> None:
     path = mbd.models.load("pendulum").export_fmu(
         tmp_path / "x.fmu", runtime="python", scheme="radau", options={"stop_ratio": 1 / 3}, step=1e-3, tolerance=1e-4

@@ -41,4 +41,4 @@ class GcpImplicit(Scheme, name="gcp-implicit"):
 
 @dataclass(frozen=True, kw_only=True)
 class GcpFv(GcpImplicit, name="gcp-fv"):
-    """The same with the simplified iteration matrix of Fisette and Vaneghem ([Haug97] eq. 40), for comparison."""
+    """As gcp-implicit, with the simplified iteration matrix of Fisette and Vaneghem ([Haug97] eq. 40), to compare."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mbdfmu.results import Result
 
 MODEL = "slider_crank"
+RUNTIMES = ("native", "python")
 
 
 @click.command(epilog=example("mbdfmu demo", "mbdfmu demo -o elsewhere"))
@@ -32,9 +33,10 @@ MODEL = "slider_crank"
     help="Folder to write into.",
 )
 def command(folder: Path) -> None:
-    """Simulate a model, export and run its FMU, compare both.
+    """Simulate a model, export and run its FMUs, compare all.
 
-    Writes the FMU, which fmpy runs, a CSV file of each run and a picture of both.
+    Writes an FMU that needs nothing on the target and one that runs in Python, a CSV file of each run and a picture of
+    all; fmpy runs the FMUs.
     """
     from mbdfmu import content
 
@@ -43,11 +45,12 @@ def command(folder: Path) -> None:
     model = content.load(MODEL)
     click.echo(f"{model.name}: {model.description.text}")
     ours = _simulated(model, folder)
-    theirs = _through_fmu(model, folder, ours)
+    theirs = {runtime: _through_fmu(model, folder, ours, runtime) for runtime in RUNTIMES}
     picture = folder / f"{MODEL}.png"
-    draw({"model": ours, "FMU": theirs}, picture)
-    click.echo(f"4. drew both into {picture}")
-    _compared(theirs, ours)
+    draw({"model": ours, **{f"FMU, {runtime}": result for runtime, result in theirs.items()}}, picture)
+    click.echo(f"4. drew all into {picture}")
+    for runtime, result in theirs.items():
+        _compared(result, ours, runtime)
 
 
 def _simulated(model: Model, folder: Path) -> Result:
@@ -58,23 +61,23 @@ def _simulated(model: Model, folder: Path) -> Result:
     return result
 
 
-def _through_fmu(model: Model, folder: Path, ours: Result) -> Result:
+def _through_fmu(model: Model, folder: Path, ours: Result, runtime: str) -> Result:
     from mbdfmu import fmi
 
-    path = folder / f"{MODEL}.fmu"
-    model.export_fmu(path, runtime="python")
-    click.echo(f"2. exported {path} ({path.stat().st_size / 1000:.0f} kB, runtime python)")
+    path = folder / f"{MODEL}-{runtime}.fmu"
+    model.export_fmu(path, runtime=runtime)
+    click.echo(f"2. exported {path} ({path.stat().st_size / 1000:.0f} kB, runtime {runtime})")
     result = fmi.simulate(path, record=list(ours.columns))
-    table = folder / f"{MODEL}-fmu.csv"
+    table = folder / f"{MODEL}-{runtime}.csv"
     result.write(table)
     click.echo(f"3. ran the FMU through fmpy and wrote {table}: {len(result.time)} points")
     return result
 
 
-def _compared(result: Result, reference: Result) -> None:
+def _compared(result: Result, reference: Result, runtime: str) -> None:
     from mbdfmu.regression import compare
 
     found = compare(result, reference)
-    click.echo(f"5. compared the FMU with the model\n{found.report()}")
+    click.echo(f"5. compared the FMU of runtime {runtime} with the model\n{found.report()}")
     if not found.passed:
         end(NEGATIVE)
