@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from pythonfmu import FmuBuilder
 
-from mbdfmu.regression.recording import _write_table
-from mbdfmu.regression.story import Conditions, options_text, story_text
+from mbdfmu.fmi.references import options_csv, table_csv
+from mbdfmu.regression.story import Conditions, story_text
 from mbdfmu.results import Result
 
 STEP, END = 0.01, 1.0
@@ -85,8 +85,9 @@ def write_reference(fmu: Path, result: Result | None = None, end: float = END, f
     base = fmu.parent / fmu.stem
     for end_of_name in ("_ref.csv", "_in.csv", "_ref.opt", "_ref.json"):
         Path(f"{base}{end_of_name}").unlink(missing_ok=True)
-    _write_table(Path(f"{base}_ref.csv"), reference() if result is None else result)
-    _write_table(Path(f"{base}_in.csv"), Result([0.0, 0.3, 0.3, END], {"u": [0.0, 0.0, 0.5, 0.5]}))
-    conditions = Conditions(t_start=0.0, t_end=end, step=STEP, parameters={"fault": fault} if fault else {})
-    Path(f"{base}_ref.opt").write_text(options_text(conditions), encoding="utf-8")
+    inputs = Result([0.0, 0.3, 0.3, END], {"u": [0.0, 0.0, 0.5, 0.5]})
+    Path(f"{base}_ref.csv").write_bytes(table_csv(reference() if result is None else result))
+    Path(f"{base}_in.csv").write_bytes(table_csv(inputs))
+    conditions = Conditions(parameters={"fault": fault} if fault else {})
+    Path(f"{base}_ref.opt").write_bytes(options_csv(0.0, end, STEP, None))
     Path(f"{base}_ref.json").write_text(story_text(conditions), encoding="utf-8")

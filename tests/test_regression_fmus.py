@@ -18,9 +18,9 @@ from fmu_suite import reference as right
 
 import mbdfmu as mbd
 from mbdfmu.cli import main
+from mbdfmu.fmi.references import table_csv
 from mbdfmu.regression import Terms, Verdict, cases, judge, record, write_report
 from mbdfmu.regression.isolated import Isolated
-from mbdfmu.regression.recording import _write_table
 from mbdfmu.regression.story import Conditions
 from mbdfmu.results import Result
 
@@ -157,20 +157,22 @@ def excited(model: mbd.Model) -> dict[str, Any]:
     return {name: (times, [s * value for value in values]) for name, s in scale.items()}
 
 
+@pytest.mark.parametrize("runtime", ["native"])
 @pytest.mark.parametrize("name", mbd.models.names())
-def test_every_shipped_model_agrees_with_its_fmu(name: str, tmp_path: Path) -> None:
+def test_every_shipped_model_agrees_with_its_fmu(name: str, runtime: str, tmp_path: Path) -> None:
     """The reference is the model's own run, so this is no comparison of an FMU with itself."""
     model = mbd.models.load(name, **FAMILIES.get(name, {}))
     inputs = excited(model)
     result = model.simulate(0.3, STEP, inputs=inputs, record=[*model.symbolic.description.outputs] or None)
-    fmu = model.export_fmu(tmp_path / "x.fmu")
+    fmu = model.export_fmu(tmp_path / "x.fmu", runtime)
     if not mbd.fmu.info(fmu).feedthrough:  # then the second row at a jump is one that the FMU does not show
         first = np.append(True, np.diff(result.time) > 0)
         result = Result(result.time[first], {n: result[n][first] for n in result.columns})
-    _write_table(tmp_path / "x_ref.csv", result)
+    (tmp_path / "x_ref.csv").write_bytes(table_csv(result))
     if inputs:
         times = next(iter(inputs.values()))[0]
-        _write_table(tmp_path / "x_in.csv", Result(times, {n: values for n, (_, values) in inputs.items()}))
+        table = Result(times, {n: values for n, (_, values) in inputs.items()})
+        (tmp_path / "x_in.csv").write_bytes(table_csv(table))
     (tmp_path / "x_ref.opt").write_text(f"StartTime, 0.0\nStopTime, 0.3\nStepSize, {STEP}\n")
     found = verdict(fmu, rtol=1e-6)  # far below the solver's own error: both are to take the same steps
     assert found.passed, found.report()
@@ -182,7 +184,7 @@ def test_every_shipped_model_agrees_with_its_fmu(name: str, tmp_path: Path) -> N
 def test_references_are_found_under_either_name(wave: Path) -> None:
     wave.with_name("Wave_ref.csv").rename(wave.with_name("Wave.reference.csv"))
     assert verdict(wave)
-    _write_table(wave.with_name("Wave_ref.csv"), right())
+    wave.with_name("Wave_ref.csv").write_bytes(table_csv(right()))
     assert [case.name for case in cases(wave)] == ["Wave.fmu [Wave_ref.csv]", "Wave.fmu [Wave.reference.csv]"]
 
 
@@ -241,6 +243,17 @@ def test_experiments_inside_the_fmu_are_runs_of_their_own(wave: Path) -> None:
     assert driven.name == "Wave.fmu [driven]"
     assert driven.passed, driven.report()
     assert "ended early" in faulty.report()  # its parameters are set: fault = 1
+
+
+@pytest.mark.parametrize("name", ["pendulum", "slider_crank", "quarter_car", "bouncing_ball"])
+def test_references_that_our_export_packs_are_found_and_met(name: str, tmp_path: Path) -> None:
+    model = mbd.models.load(name)
+    asked = {"t_end": 0.3, "step_output": STEP, "inputs": excited(model)}
+    fmu = model.export_fmu(tmp_path / "x.fmu", "native", reference=asked)
+    found = verdict(fmu, rtol=1e-6)
+    assert found.passed, found.report()
+    assert "fmi-ls-ref" in found.origin
+    assert bool(excited(model)) == (cases(fmu)[0].reference.inputs is not None)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from lxml import etree
-from numpy.typing import NDArray
 
 from mbdfmu.errors import ModelError
 from mbdfmu.fmi.markup import attributes, written_xml
@@ -22,6 +20,7 @@ from mbdfmu.tabular import TIME
 from mbdfmu.tabular import Table as Columns
 
 FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
+MANIFEST = f"{FOLDER}/fmi-ls-manifest.xml"
 _NAMESPACE = "http://fmi-standard.org/fmi-ls-manifest"
 _STANDARD = {
     "fmi-ls-name": "org.fmi-standard.fmi-ls-ref",
@@ -43,11 +42,13 @@ class Reference:
 def reference_files(reference: Reference, table: Table, identifier: str) -> dict[str, bytes]:
     """The files by their name in the archive."""
     names = _names(reference, table)
-    rows = np.unique(reference.result.time, return_index=True)[1]  # of rows at a jump the first: before it
-    files = {f"{identifier}_ref.csv": _csv(reference.result, names, rows)}
+    files = {f"{identifier}_ref.csv": table_csv(reference.result, names)}
     if reference.inputs is not None and reference.inputs.columns:
-        files[f"{identifier}_in.csv"] = _csv(reference.inputs, list(reference.inputs.columns))
-    files[f"{identifier}_ref.opt"] = _options(reference)
+        files[f"{identifier}_in.csv"] = table_csv(reference.inputs)
+    times = reference.result.time
+    files[f"{identifier}_ref.opt"] = options_csv(
+        float(times[0]), float(times[-1]), reference.step, reference.tolerance
+    )
     files["fmi-ls-experiments.xml"] = _experiments(reference, identifier, with_inputs=f"{identifier}_in.csv" in files)
     files["fmi-ls-manifest.xml"] = _manifest(identifier, files)
     return {f"{FOLDER}/{name}": content for name, content in files.items()}
@@ -62,23 +63,21 @@ def _names(reference: Reference, table: Table) -> list[str]:
     return names
 
 
-def _csv(columns: Columns, names: Sequence[str], rows: NDArray[np.intp] | None = None) -> bytes:
-    """Names in quotes, no units, all digits."""
+def table_csv(columns: Columns, names: Sequence[str] | None = None) -> bytes:
+    """A table as the cross-check rules have it: names in quotes, no units, all digits."""
+    names = [TIME, *(columns.columns if names is None else names)]
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow([TIME, *names])
-    chosen = slice(None) if rows is None else rows
-    values = [columns[name][chosen].tolist() for name in (TIME, *names)]
+    csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow(names)
+    values = [columns[name].tolist() for name in names]
     text.writelines(",".join(map(repr, row)) + "\n" for row in zip(*values, strict=True))
     return text.getvalue().encode()
 
 
-def _options(reference: Reference) -> bytes:
-    times = reference.result.time
-    numbers = {
-        "StartTime": float(times[0]), "StopTime": float(times[-1]), "StepSize": reference.step,
-        "RelTol": reference.tolerance, "OutputIntervalLength": reference.step,
-    }  # fmt: skip
-    return "".join(f"{name}, {number!r}\n" for name, number in numbers.items()).encode()
+def options_csv(t_start: float | None, t_end: float | None, step: float | None, tolerance: float | None) -> bytes:
+    """The numbers that are known of a run, a line for each."""
+    numbers = {"StartTime": t_start, "StopTime": t_end, "StepSize": step, "RelTol": tolerance,
+               "OutputIntervalLength": step}  # fmt: skip
+    return "".join(f"{name}, {number!r}\n" for name, number in numbers.items() if number is not None).encode()
 
 
 def _experiments(reference: Reference, identifier: str, *, with_inputs: bool) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import platform
 from collections.abc import Callable, Mapping
@@ -16,10 +15,11 @@ from mbdfmu import fmi
 from mbdfmu.errors import ModelError
 from mbdfmu.files import atomic
 from mbdfmu.fmi.reading import FmuInfo
+from mbdfmu.fmi.references import options_csv, table_csv
 from mbdfmu.regression.references import INPUTS, OPTIONS, RESULT, STORY
-from mbdfmu.regression.story import UNSAID, Conditions, options_text, story_text
+from mbdfmu.regression.story import UNSAID, Conditions, story_text
 from mbdfmu.results import Result
-from mbdfmu.tabular import TIME, Table, read_inputs
+from mbdfmu.tabular import Table, read_inputs
 
 DEFAULT_POINTS = 500  # where neither the caller nor the FMU names a step
 
@@ -125,12 +125,12 @@ def _finite(value: float) -> bool:
 def _write(targets: Mapping[str, Path], result: Result, inputs: Table | None, conditions: Conditions) -> list[Path]:
     """All files or none; inputs of an earlier reference go."""
     contents: dict[str, Callable[[Path], Any]] = {
-        OPTIONS: lambda path: path.write_text(options_text(conditions), encoding="utf-8"),
+        OPTIONS: lambda path: path.write_bytes(_options(conditions)),
         STORY: lambda path: path.write_text(story_text(conditions), encoding="utf-8"),
-        RESULT: lambda path: _write_table(path, result),
+        RESULT: lambda path: path.write_bytes(table_csv(result)),
     }
     if inputs is not None:
-        contents = {INPUTS: lambda path: _write_table(path, inputs), **contents}
+        contents = {INPUTS: lambda path: path.write_bytes(table_csv(inputs)), **contents}
     with ExitStack() as files:
         for end, write in reversed(contents.items()):  # the stack gives them their names in the opposite order
             write(files.enter_context(atomic(targets[end])))
@@ -139,10 +139,5 @@ def _write(targets: Mapping[str, Path], result: Result, inputs: Table | None, co
     return [targets[end] for end in contents]
 
 
-def _write_table(path: Path, table: Table) -> None:
-    """As the cross-check rules have it (appendix B): names in quotes, without units, all digits."""
-    names = [TIME, *table.columns]
-    with path.open("x", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow(names)
-        columns = [table[name].tolist() for name in names]
-        file.writelines(",".join(map(repr, row)) + "\n" for row in zip(*columns, strict=True))
+def _options(told: Conditions) -> bytes:
+    return options_csv(told.t_start, told.t_end, told.step, told.tolerance)

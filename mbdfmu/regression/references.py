@@ -19,12 +19,11 @@ from urllib.parse import unquote
 from lxml import etree
 
 from mbdfmu.errors import ModelError
+from mbdfmu.fmi.references import MANIFEST
 from mbdfmu.regression.story import UNSAID, Conditions, read_options, read_story
 from mbdfmu.results import Result
 from mbdfmu.tabular import Table, read_csv
 
-FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
-MANIFEST = f"{FOLDER}/fmi-ls-manifest.xml"
 RESULT, INPUTS, OPTIONS, STORY = "_ref.csv", "_in.csv", "_ref.opt", "_ref.json"
 OTHER_RESULT = ".reference.csv"
 _ENDS = (RESULT, OTHER_RESULT, "_out.csv", ".csv", ".h5", ".hdf5", ".mat")

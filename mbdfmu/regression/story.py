@@ -72,13 +72,6 @@ def read_options(path: Path) -> Conditions:
     )
 
 
-def options_text(conditions: Conditions) -> str:
-    """The content of a `_ref.opt` file."""
-    values = (conditions.t_start, conditions.t_end, conditions.step, conditions.tolerance, conditions.step)
-    named = zip(_NUMBERS, values, strict=True)
-    return "".join(f"{name}, {value!r}\n" for name, value in named if value is not None)
-
-
 def read_story(path: Path, conditions: Conditions) -> Conditions:
     """The conditions with what a `_ref.json` file adds."""
     try:
