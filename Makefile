@@ -20,7 +20,7 @@ export ZIG_GLOBAL_CACHE_DIR ?= $(CURDIR)/build/zig
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tools build demo test lint format types docs examples bench bench-workprecision native-binaries nightly sanitize wheel clean
+.PHONY: help tools build demo test lint format types docs examples bench bench-workprecision native-binaries nightly sanitize sanitize-threads wheel clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -104,10 +104,11 @@ native-binaries: $(STAMP) ## the library of FMUs for Linux, Windows and macOS, b
 	@$(MAKE) --no-print-directory build
 
 nightly: lint types docs native-binaries ## all tests with full counts, sanitizers, the wheel
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[judges]'
 	MBDFMU_COUNTS=full $(BIN)/python -m pytest -n 2
 	@$(MAKE) --no-print-directory examples
 	$(BIN)/python benchmarks/run.py --smallest
-	@$(MAKE) --no-print-directory sanitize wheel
+	@$(MAKE) --no-print-directory sanitize sanitize-threads wheel
 
 # The interpreter is not instrumented, so the sanitizer's runtime is loaded first; what Python itself leaks is not ours.
 # Run from another folder: at the root a subprocess would find ./mbdfmu, which has no compiled core.
@@ -119,7 +120,18 @@ sanitize: $(STAMP) ## the tests on a core that stops at memory errors (gcc)
 		-C build-dir=build/sanitize/cmake -C cmake.build-type=Debug -C cmake.define.MBDFMU_SANITIZE=ON
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-		sh -c 'cd build/sanitize && venv/bin/pytest -c ../../pyproject.toml --rootdir ../.. -n 2 -m "not nightly" --capture=sys ../../tests'
+		sh -c 'cd build/sanitize && venv/bin/pytest -c ../../pyproject.toml --rootdir ../.. -n 2 -m "not nightly" --capture=sys ../../tests && \
+		MBDFMU_COUNTS=full venv/bin/pytest -c ../../pyproject.toml --rootdir ../.. --capture=sys ../../tests/test_lifecycle.py'
+
+# Threads are those of a host in C, so the sanitizer's runtime is linked into that.
+sanitize-threads: $(STAMP) ## FMUs in many threads, with a library that tells races (gcc)
+	$(BIN)/cmake -S . -B build/threads -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+		-DMBDFMU_SANITIZE=thread -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
+		-Dnanobind_DIR="$$($(BIN)/python -m nanobind --cmake_dir)" \
+		-DCMAKE_PREFIX_PATH="$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+	$(BIN)/cmake --build build/threads --target mbdfmu_fmi
+	MBDFMU_THREAD_SANITIZED=$(CURDIR)/build/threads/mbdfmu_fmi.so MBDFMU_COUNTS=full \
+		$(BIN)/python -m pytest tests/test_instances.py -k threads
 
 # Run from an empty folder: at the root Python would find ./mbdfmu, which has no compiled core.
 wheel: tools ## build the wheel, install it into a fresh environment and use it there
