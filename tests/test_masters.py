@@ -1,0 +1,202 @@
+"""Masters and validators that others have written find nothing to complain of, and compute what the model computes.
+
+Every shipped model is driven by inputs that move: an FMU at rest proves little. The host of tests/native and fmpy give
+the same bits as `simulate`; libcosim and ecos count time in their own way.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import masters
+import numpy as np
+import pytest
+from fmi_host import Host, begin, native_host, unpacked
+from fmpy.validation import validate_fmu
+from lxml import etree
+from numpy.typing import NDArray
+
+import mbdfmu as mbd
+from mbdfmu.fmi.reading import FmuInfo
+
+STEPS = 50
+CLOSE = 1e-9  # of the largest value of a variable; it is less, where clocks are those that are assumed here
+# Amplitudes that move a model of human size and break none.
+AMPLITUDES = {"N": 20.0, "N.m": 5.0, "m": 0.02, "rad": 0.05}
+SIZES: dict[str, dict[str, int]] = {"chain": {"N": 3}, "chain3d": {"N": 3}, "ring": {"N": 5}}
+BY_DAY = ("slider_crank", "half_car", "bouncing_ball")
+# When k steps of size h have been made: libcosim counts nanoseconds, ecos adds up.
+CLOCKS: dict[str, Callable[[int, float], float]] = {
+    "libcosim": lambda k, h: k * round(h * 1e9) / 1e9,
+    "ecos": lambda k, h: sum([h] * k, 0.0),
+}
+MODELS = [n if n in BY_DAY else pytest.param(n, marks=pytest.mark.nightly) for n in mbd.models.names()]
+RUNTIMES = ("native", "python")
+
+
+@dataclass(frozen=True)
+class Case:
+    """An exported model, what drives it and what it must give."""
+
+    facts: FmuInfo
+    times: NDArray[np.float64]
+    inputs: dict[str, NDArray[np.float64]]  # a value for every step
+    names: list[str]  # of what is compared
+    expected: NDArray[np.float64]  # a row after every step
+    model: mbd.Model
+
+    @property
+    def references(self) -> list[int]:
+        return [self.facts.variable(name).reference for name in self.names]
+
+    def job(self) -> dict[str, Any]:
+        """For tests/masters.py."""
+        inputs = [
+            {"name": n, "reference": self.facts.variable(n).reference, "values": list(u)}
+            for n, u in self.inputs.items()
+        ]
+        return {"fmu": str(self.facts.path), "times": list(self.times), "inputs": inputs, "identifiers": self.names,
+                "references": self.references, "tolerance": self.facts.tolerance}  # fmt: skip
+
+
+def excited(model: mbd.Model, step: float) -> dict[str, NDArray[np.float64]]:
+    """Every input: a sine of its own phase about its start value, and a step in the middle."""
+    k = np.arange(STEPS)
+    inputs = {}
+    for n, signal in enumerate(s for s in model.signals() if s.causality == "input"):
+        size = AMPLITUDES.get(signal.unit, 1.0)
+        start = signal.start if isinstance(signal.start, float) else 0.0
+        inputs[signal.name] = start + size * np.sin(0.3 * k + n) + size * (k >= STEPS // 2)
+    return inputs
+
+
+def case_of(name: str, runtime: str, folder: Path) -> Case:
+    model = mbd.models.load(name, **SIZES.get(name, {}))
+    experiment = model.description.experiment
+    step = experiment.step if experiment and experiment.step else 0.01
+    facts = mbd.fmu.info(model.export_fmu(folder / "x.fmu", runtime=runtime))
+    times = np.arange(STEPS + 1) * step
+    inputs = excited(model, step)
+    given = {n: (times[:-1], u) for n, u in inputs.items()}
+    result = model.simulate(times[-1], step, inputs=given, interpolation="hold", record="*", tolerance=facts.tolerance)
+    columns = set(result.columns)
+    names = [v.name for v in facts.variables
+             if v.name in columns and v.type == "Real" and v.causality in ("local", "output")]  # fmt: skip
+    after = np.unique(result.time, return_index=True)[1][1:]  # at a jump the row before it, as a master reads it
+    return Case(facts, times, inputs, names, np.column_stack([result[n][after] for n in names]), model)
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Host:
+    return native_host(tmp_path_factory.mktemp("host"))
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Case:
+    return case_of(request.param, "native", tmp_path_factory.mktemp("masters"))
+
+
+def worst(case: Case, got: NDArray[np.float64], expected: NDArray[np.float64]) -> str:
+    """Which variable differs most, for messages."""
+    off = np.abs(got - expected) / np.maximum(1.0, np.abs(expected).max(axis=0))
+    row, column = np.unravel_index(np.nanargmax(off), off.shape)
+    return f"{case.names[column]} after step {row}: {got[row, column]!r}, not {expected[row, column]!r}"
+
+
+# ---------------------------------------------------------------- masters
+
+
+def test_a_host_without_python_gives_the_same_bits(host: Host, case: Case, tmp_path: Path) -> None:
+    look = "getreal " + " ".join(map(str, case.references))
+    lines = begin(stop=float(case.times[-1]), tolerance=case.facts.tolerance or "-")
+    for k in range(STEPS):
+        pairs = " ".join(f"{case.facts.variable(n).reference} {float(u[k])!r}" for n, u in case.inputs.items())
+        a, b = float(case.times[k]), float(case.times[k + 1])
+        lines += [*([f"real {pairs}"] if pairs else []), f"step {a!r} {b - a!r}", look]
+    got = np.array(host.play(unpacked(case.facts.path, tmp_path / "fmu"), [*lines, "terminate", "free"]).table)
+    assert np.array_equal(got, case.expected), worst(case, got, case.expected)
+
+
+def run_in(master: str, case: Case, folder: Path) -> NDArray[np.float64]:
+    """A process of its own, so that a crash is a failure of this test alone."""
+    if importlib.util.find_spec(masters.PACKAGES[master]) is None:
+        pytest.skip(f"{masters.PACKAGES[master]} is not installed; the extra [judges] has it")
+    job, result = folder / "job.json", folder / "result.npz"
+    job.write_text(json.dumps(case.job()))
+    command = [sys.executable, masters.__file__, master, str(job), str(result)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=folder)
+    if "libtbb" in done.stderr:
+        pytest.skip("ecos needs the system's libtbb12, which is not installed")
+    assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-1000:]
+    values: NDArray[np.float64] = np.load(result)["values"]
+    return values
+
+
+def test_fmpy_gives_the_same_bits(case: Case, tmp_path: Path) -> None:
+    got = run_in("fmpy", case, tmp_path)
+    assert np.array_equal(got, case.expected), worst(case, got, case.expected)
+
+
+def stepped(case: Case, clock: Callable[[int, float], float]) -> NDArray[np.float64]:
+    """What the model computes at the communication points of another clock.
+
+    A last digit of a time can change the steps of the solver, and then results differ by its tolerance.
+    """
+    simulation = case.model.start(tolerance=case.facts.tolerance)
+    size, rows = float(case.times[1]), []
+    for k in range(STEPS):
+        for name, values in case.inputs.items():
+            simulation[name] = values[k]
+        simulation.advance(clock(k + 1, size))
+        rows.append([simulation[name] for name in case.names])
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("master", list(CLOCKS))
+def test_other_masters_give_the_same(master: str, case: Case, tmp_path: Path) -> None:
+    got, expected = run_in(master, case, tmp_path), stepped(case, CLOCKS[master])
+    scale = np.maximum(1.0, np.abs(expected).max(axis=0))
+    assert (np.abs(got - expected) <= CLOSE * scale).all(), worst(case, got, expected)
+
+
+# ---------------------------------------------------------------- validators
+
+
+@pytest.fixture(scope="module", params=RUNTIMES)
+def runtime(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def exported(request: pytest.FixtureRequest, runtime: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    model = mbd.models.load(request.param, **SIZES.get(request.param, {}))
+    return model.export_fmu(tmp_path_factory.mktemp("valid") / f"{request.param}.fmu", runtime=runtime)
+
+
+def test_fmpy_and_the_schema_find_nothing(exported: Path, tmp_path: Path) -> None:
+    import fmpy
+
+    assert validate_fmu(str(exported)) == []
+    schema = Path(fmpy.__file__).parent / "schema" / "fmi2" / "fmi2ModelDescription.xsd"
+    xml = unpacked(exported, tmp_path) / "modelDescription.xml"
+    etree.XMLSchema(etree.parse(schema)).assertValid(etree.parse(xml))
+
+
+def test_fmutool_finds_nothing(exported: Path) -> None:
+    tool = shutil.which("fmutool", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if tool is None:
+        pytest.skip("fmutool (fmu-manipulation-toolbox) is not installed; the extra [judges] has it")
+    done = subprocess.run([tool, "-input", str(exported), "-check"], capture_output=True, text=True, timeout=300)
+    lines = (done.stdout + done.stderr).splitlines()
+    assert done.returncode == 0, lines
+    assert [line for line in lines if not line.startswith("INFO")] == []
+    assert any("compliant with FMI-2.0" in line for line in lines)
