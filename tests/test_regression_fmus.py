@@ -350,6 +350,17 @@ def test_a_recorded_reference_repeats_the_run(pendulum: Path, tmp_path: Path) ->
     assert read_ref_opt_file(tmp_path / "pendulum_ref.opt")["StopTime"] == 1.0
 
 
+def test_recorded_inputs_are_lines_for_every_tool(pendulum: Path, tmp_path: Path) -> None:
+    steps = {"torque": ([0.0, 0.05], [1.0, 2.0])}
+    record(pendulum, tmp_path, Conditions(t_end=0.1, interpolation="hold"), inputs=steps)
+    assert (tmp_path / "pendulum_in.csv").read_text().splitlines()[1:] == ["0.0,1.0", "0.05,1.0", "0.05,2.0", "0.1,2.0"]
+    found = judge(cases(pendulum, tmp_path)[0], Terms(rtol=1e-6))
+    assert found.passed, found.report()
+    record(pendulum, tmp_path, Conditions(t_end=0.1), inputs=lambda t: {"torque": 10 * t}, replace_old=True)
+    assert len((tmp_path / "pendulum_in.csv").read_text().splitlines()) == 12  # a row for each communication point
+    assert judge(cases(pendulum, tmp_path)[0])
+
+
 def test_a_reference_is_not_overwritten_unless_asked(pendulum: Path, tmp_path: Path) -> None:
     table = tmp_path / "torque.csv"
     table.write_text("time,torque\n0,0\n1,1\n")

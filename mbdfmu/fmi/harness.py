@@ -53,7 +53,7 @@ def simulate(
     times = t_start + output_times(duration, step_output or facts.step or duration / DEFAULT_POINTS)
     times[-1] = t_end  # not a rounding away from it
     names = _recorded(facts, record)
-    schedule = _schedule(facts, inputs, interpolation)
+    schedule = input_schedule(facts, inputs, interpolation)
     experiment = Experiment(
         t_start=t_start,
         t_end=t_end,
@@ -127,7 +127,7 @@ def _inputs(facts: FmuInfo) -> dict[str, FmuVariable]:
     return {v.name: v for v in facts.variables if v.causality == "input" and v.type in RECORDABLE}
 
 
-def _schedule(facts: FmuInfo, inputs: Any, interpolation: str) -> InputSchedule:
+def input_schedule(facts: FmuInfo, inputs: Any, interpolation: str) -> InputSchedule:
     """Inputs over time; those that are no real numbers, or discrete ones, never lie between two values of a table."""
     known = _inputs(facts)
     if isinstance(inputs, str | Path):

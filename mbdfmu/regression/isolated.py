@@ -53,9 +53,8 @@ class Isolated:
         try:
             return subprocess.run(command, cwd=folder, capture_output=True, timeout=self.time_limit, check=False)
         except subprocess.TimeoutExpired:
-            raise ModelError(
-                f"{path}: did not end within {self.time_limit:g} s and was stopped; allow more with --time-limit"
-            ) from None
+            said = f"did not end within {self.time_limit:g} s and was stopped; raise the time limit if it needs more"
+            raise ModelError(f"{path}: {said}") from None
 
 
 def _table(inputs: Mapping[str, Any]) -> Table:

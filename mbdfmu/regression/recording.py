@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from mbdfmu import fmi
+from mbdfmu.analyses.simulate import output_times
 from mbdfmu.errors import ModelError
 from mbdfmu.files import atomic
+from mbdfmu.fmi.harness import input_schedule
 from mbdfmu.fmi.reading import FmuInfo
 from mbdfmu.fmi.references import options_csv, table_csv
 from mbdfmu.regression.references import INPUTS, OPTIONS, RESULT, STORY
 from mbdfmu.regression.story import UNSAID, Conditions, story_text
 from mbdfmu.results import Result
-from mbdfmu.tabular import Table, read_inputs
+from mbdfmu.tabular import Table
 
 DEFAULT_POINTS = 500  # where neither the caller nor the FMU names a step
 
@@ -29,16 +31,16 @@ def record(
     folder: str | os.PathLike[str] | None = None,
     conditions: Conditions = UNSAID,
     *,
-    inputs: str | os.PathLike[str] | None = None,
+    inputs: Any = None,
     signals: tuple[str, ...] = (),
     replace_old: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> list[Path]:
     """Run the FMU and write `X_ref.csv`, `X_in.csv`, `X_ref.opt` and `X_ref.json`, beside it or into `folder`.
 
-    `signals` are patterns; without any the outputs are recorded, and where there are none whatever moves. Conditions
-    that are not given are those of the FMU's default experiment. An existing reference is refused unless `replace_old`;
-    either all files are written or none. Returns their paths.
+    `inputs` as in `fmi.simulate`. `signals` are patterns; without any the outputs are recorded, and where there are
+    none whatever moves. Conditions that are not given are those of the FMU's default experiment. An existing reference
+    is refused unless `replace_old`; either all files are written or none. Returns their paths.
     """
     path = Path(fmu)
     facts = fmi.info(path)
@@ -46,7 +48,8 @@ def record(
     if not replace_old:
         _refuse_existing(targets)
     conditions = _complete(conditions, facts)
-    table = None if inputs is None else read_inputs(inputs, _units(facts))
+    table = _lines(facts, inputs, conditions)
+    conditions = replace(conditions, interpolation="linear")
     result = _run(path, facts, conditions, table, signals, progress)
     return _write(targets, result, table, conditions)
 
@@ -60,8 +63,14 @@ def _refuse_existing(targets: Mapping[str, Path]) -> None:
         raise ModelError(f"{', '.join(there)}: already there; replace the whole reference with --force, or remove it")
 
 
-def _units(facts: FmuInfo) -> dict[str, str]:
-    return {v.name: v.unit for v in facts.variables if v.causality == "input"}
+def _lines(facts: FmuInfo, inputs: Any, told: Conditions) -> Table | None:
+    """The inputs as every tool takes them: linear between rows, whatever they were given as."""
+    if inputs is None:
+        return None
+    assert told.t_start is not None and told.t_end is not None and told.step is not None  # see _complete
+    times = told.t_start + output_times(told.t_end - told.t_start, told.step)
+    table = input_schedule(facts, inputs, told.interpolation).over(times)
+    return table if table.columns else None
 
 
 def _complete(conditions: Conditions, facts: FmuInfo) -> Conditions:

@@ -64,6 +64,8 @@ def command(
         start=assignments("--start", start, lambda _, text: constant(text)),
         **conditions,
     )
+    if folder is not None:
+        folder.mkdir(exist_ok=True)
     with progress_bar(given.t_end or facts.stop_time) as progress:
         written = record(path, folder, given, inputs=inputs, signals=signals, replace_old=force, progress=progress)
     click.echo(f"wrote {', '.join(map(str, written))}")
