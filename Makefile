@@ -140,6 +140,8 @@ wheel: tools ## build the wheel, install it into a fresh environment and use it 
 	build/wheel/venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
 	build/wheel/venv/bin/python -m pip install --quiet build/wheel/*.whl
 	cd build/wheel/empty && ../venv/bin/python -c 'import mbdfmu, mbdfmu._solver' && ../venv/bin/mbdfmu list models
+	cd build/wheel/empty && ../venv/bin/mbdfmu list platforms && ../venv/bin/mbdfmu export-fmu slider_crank -o x.fmu && \
+		../venv/bin/fmpy validate x.fmu && ../venv/bin/fmpy simulate x.fmu --output-file x.csv && test -s x.csv
 
 clean: ## remove everything that make has built
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis
