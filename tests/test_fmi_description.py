@@ -206,15 +206,32 @@ def test_declared_dependencies_are_sharp_where_only_springs_connect() -> None:
     assert depends["travel"] == ()
 
 
-def test_a_motion_that_an_input_drives_moves_velocities() -> None:
+def driven_arm(level: str) -> mbd.Model:
+    """Two arms and a free body; an input drives the first joint, another one is a torque in the second."""
     model = mbd.Model("driven")
-    model.add("speed", mbd.Input(unit="rad/s"))
-    model.add("x", mbd.State(rate="speed"))
-    model.add("rate", "der(x)")
-    model.add("place", "x")
-    depends = {v.name: v.depends for v in table(model).variables}
-    assert depends["rate"] == (next(v.reference for v in table(model).variables if v.name == "speed"),)
-    assert depends["place"] == ()
+    model.add("drive", mbd.Input(unit={"velocity": "rad/s", "acceleration": "rad/s2"}[level]))
+    model.add("torque", mbd.Input(unit="N.m"))
+    for name, x in (("arm", 0.5), ("tip", 1.5)):
+        model.add(name, mbd.Body(mass=1.0, inertia=0.1, position=(x, 0.0)))
+    model.add("stone", mbd.Body(mass=1.0, inertia=0.1, position=(3.5, 0.0), free=True))
+    ground, elbow = {"body": "ground", "at": (0, 0)}, {"body": "arm", "at": (0.5, 0)}
+    model.add("hinge", mbd.joints.Revolute(i=ground, j={"body": "arm", "at": (-0.5, 0)}))
+    model.add("elbow", mbd.joints.Revolute(i=elbow, j={"body": "tip", "at": (-0.5, 0)}))
+    model.add("motion", mbd.Motion(of="hinge.angle", value="drive", level=level))
+    model.add("motor", mbd.forces.Rotational(i={"body": "arm"}, j={"body": "tip"}, torque="torque"))
+    return model
+
+
+@pytest.mark.parametrize("level", ["velocity", "acceleration"])
+def test_an_input_that_drives_a_joint_moves_what_hangs_on_it(level: str) -> None:
+    model = driven_arm(level)
+    t = table(model)
+    names = {v.reference: v.name for v in t.variables}
+    declared = {v.name: {names[r] for r in v.depends} for v in t.variables if v.depends is not None}
+    for one in ("drive", "torque"):
+        assert not {s for s in changes_at_once(model, one) & declared.keys() if one not in declared[s]}
+    assert ("drive" in declared["tip.omega"]) == (level == "velocity")
+    assert declared["stone.omega"] == declared["stone.alpha"] == declared["tip.phi"] == set()
 
 
 # ---------------------------------------------------------------- the XML

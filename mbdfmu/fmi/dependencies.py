@@ -1,9 +1,10 @@
 """Which inputs a signal answers to at once, at fixed time and state; must not know XML, types or settings.
 
-Positions, velocities and states stay when an input jumps. Accelerations, reactions, rates of states and algebraic
-variables are solved for, each by an equation (a force balance, a constraint, its own): an input reaches an unknown
-along the equations that hold each other's unknowns. That is sharp for bodies that only springs connect, and never
-claims less than there is: on the diagonal of the system every unknown counts as being in its own equation.
+Positions and states stay when an input jumps. Accelerations, reactions, rates of states and algebraic variables are
+solved for, each by an equation (a force balance, a constraint, its own): an input reaches an unknown along the
+equations that hold each other's unknowns. So do velocities, which are reported on the constraints, by the impulses that
+bring them there. That is sharp for bodies that only springs connect, and never claims less than there is: on the
+diagonal of the system every unknown counts as being in its own equation.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from mbdfmu.lowering import Lowered
 from mbdfmu.signals import Constraint
 
 _GIVEN = frozenset(["u", "ud"])
-_SOLVED = frozenset(["a", "lam", "xd", "y", "ext"])
+_SOLVED = frozenset(["a", "lam", "xd", "y", "ext", "v", "impulse"])
 _OF_LEVEL = {"velocity": "v", "acceleration": "a"}
 Unknown = tuple[str, str]  # space and name of its symbol
 
@@ -28,7 +29,6 @@ class Dependencies:
         self._model = lowered.model
         self._equations: dict[Unknown, set[Unknown]] = {}  # of every unknown: the symbols in its equation
         self._collect()
-        self._moving = self._in_constraints()
         self._reached: dict[Unknown, frozenset[str]] = {}
 
     def inputs_of(self, node: Node) -> set[str]:
@@ -38,9 +38,6 @@ class Dependencies:
         for unknown in symbols:
             if unknown[0] in _SOLVED:
                 found |= self._inputs_reaching(unknown)
-        # Velocities are reported on the constraints, which inputs may drive: so is whatever forces see of them.
-        if any(space == "v" or space in _SOLVED for space, _ in symbols):
-            found |= self._moving
         return found
 
     def at_start(self, node: Node) -> set[str]:
@@ -48,7 +45,7 @@ class Dependencies:
         symbols = {s.value for s in node.support}
         found = {name for space, name in symbols if space == "p"} | self.inputs_of(node)
         if any(space not in ("p", "u", "ud", "t") for space, _ in symbols):  # assembly and masses: all parameters
-            found |= {s.name for s in self._model.parameters} | self._moving
+            found |= {s.name for s in self._model.parameters} | self._in_constraints()
         return found
 
     def _inputs_reaching(self, unknown: Unknown) -> frozenset[str]:
@@ -82,7 +79,8 @@ class Dependencies:
         coupled = [[f"{body.name}.{rotation}" for rotation in ROTATIONS] for body in spatial]  # products of inertia
         for names in (*coupled, *self._model.mass_matrix):
             for one in names:
-                self._add(("a", one), [("a", other) for other in names])
+                self._add(("a", one), [(space, other) for other in names for space in "av"])
+                self._add(("v", one), [("v", other) for other in names])
 
     def _collect_forces(self) -> None:
         for coordinate, force in self._model.generalized_forces.items():
@@ -96,18 +94,19 @@ class Dependencies:
 
     def _add_constraint(self, constraint: Constraint) -> None:
         """A row G a = gamma holds accelerations and inputs, and its reaction pushes what it holds."""
-        rows = [row for primitive in constraint.primitives for row in primitive.rows]
-        for row in rows:
-            reaction = ("lam", f"{constraint.label} ({row.direction})")
+        for row in (row for primitive in constraint.primitives for row in primitive.rows):
+            name, symbols = f"{constraint.label} ({row.direction})", list(_symbols(row.value))
             if row.level == "position":
                 held = list(self._model.motion.of(row.value))
             else:
-                held = [name for space, name in _symbols(row.value) if space == _OF_LEVEL[row.level]]
-            self._add(reaction, _symbols(row.value))
-            self._add(reaction, [("a", name) for name in held])
-            for name in held:
-                # The direction of the reaction may be an input's too.
-                self._add(("a", name), [reaction, *(s for s in _symbols(row.value) if s[0] in _GIVEN)])
+                held = [name for space, name in symbols if space == _OF_LEVEL[row.level]]
+            given = [symbol for symbol in symbols if symbol[0] in _GIVEN]
+            speeds = [("v", other) for other in held]
+            self._add(("lam", name), [*symbols, *speeds, *(("a", other) for other in held)])
+            self._add(("impulse", name), [*given, *speeds] if row.level != "acceleration" else [])
+            for other in held:  # the direction of the reaction may be an input's too
+                self._add(("a", other), [("lam", name), *given])
+                self._add(("v", other), [("impulse", name)])
 
     def _add(self, unknown: Unknown, symbols: Iterable[Unknown]) -> None:
         self._equations.setdefault(unknown, set()).update(symbols)

@@ -46,8 +46,8 @@ _COMMON = (
     "Parameters, start values and <code>solver.*</code> can be set until the initialization ends, tunable parameters "
     "later too. A changed start value such as <code>crank.phi.start</code> is kept, and the other coordinates are "
     "moved until the joints close.",
-    "Outputs that depend on inputs at a communication point are marked in the table; only accelerations, reactions and "
-    "what is computed from them do.",
+    "The table of outputs says which of them answer to inputs at once, at a communication point; all others follow with "
+    "the next step.",
 )
 Row = tuple[str, ...]
 
