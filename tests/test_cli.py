@@ -23,6 +23,7 @@ from mbdfmu.analyses.check import check
 from mbdfmu.cli import VERBS, main
 from mbdfmu.cli.endings import ended
 from mbdfmu.cli.values import constant
+from mbdfmu.fmi.binaries import available
 
 VERB_FILES = Path(mbd.__file__).parent / "cli" / "verbs"
 SUCCESS, NEGATIVE, WRONG, INTERRUPTED = 0, 1, 2, 130
@@ -230,6 +231,11 @@ def test_every_error_becomes_a_message_and_an_exit_code(
         ("compare a.csv b.csv --rtol -1", "must not be negative"),
         ("export-fmu pendulum -o x.zip", "allowed: .fmu"),
         ("export-fmu pendulum --runtime pyhton", "did you mean 'python'?"),
+        ("export-fmu pendulum --interface cs1", "did you mean 'cs2'?"),
+        ("export-fmu pendulum --platform linux46", "did you mean 'linux64'?"),
+        ("export-fmu pendulum --signals 'bra.*'", "no signal fits 'bra.*'"),
+        ("export-fmu pendulum -t 2", "belong to the run of --with-reference, which is missing"),
+        ("export-fmu pendulum --with-reference --input u.csv", "u.csv: there is no such file"),
         ("demo -o a/b", "there is no folder 'a'"),
     ],
 )
@@ -686,6 +692,29 @@ def test_a_file_that_is_no_fmu_is_refused() -> None:
     Path("broken.fmu").write_bytes(b"no zip")
     for verb in ("info", "simulate"):
         assert "Error: broken.fmu: " in refuse(f"{verb} broken.fmu")
+
+
+def test_what_an_fmu_holds_is_chosen_by_options() -> None:
+    platform = next(iter(available()))
+    text = succeed(f"export-fmu pendulum -o a.fmu --signals 'bar.*' --platform {platform} --with-reference -t 0.1")
+    assert re.fullmatch(rf"wrote a\.fmu \(\d+ kB, runtime native, {platform}\)\n", text)
+    shown = succeed("info a.fmu --signals '*'")
+    assert "bar.alpha" in shown and "hinge.reaction" not in shown
+    assert "= hht" in succeed("info a.fmu --signals solver.scheme")
+    assert "passed" in succeed("compare a.fmu")
+    assert "runtime python" in succeed("export-fmu pendulum -o b.fmu --runtime python")
+    assert "cannot be 'htt'; did you mean 'hht'?" in refuse("simulate a.fmu -t 0.1 --set solver.scheme=htt")
+    succeed("simulate a.fmu -t 0.1 --set solver.scheme=radau -o a.csv")
+
+
+def test_an_fmu_of_a_model_with_callbacks_says_why_its_runtime_is_python() -> None:
+    Path("laws.py").write_text("def law(t, y, p):\n    return -y[0]\n", encoding="utf-8")
+    states = {"x": {"rate": "f", "start": 1}}
+    callbacks = {"f": {"python": "laws:law", "inputs": ["x"]}}
+    path = write_model("called.json", bodies={}, joints={}, states=states, callbacks=callbacks)
+    text = succeed(f"export-fmu {path} --allow-python -o c.fmu")
+    assert text.endswith("note: the runtime is python, which the callbacks need: f\n")
+    assert "has no Python, which callback 'f' needs" in refuse(f"export-fmu {path} --allow-python --runtime native")
 
 
 def test_the_demo_leaves_an_fmu_tables_and_a_picture() -> None:

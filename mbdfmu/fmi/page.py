@@ -46,7 +46,7 @@ _COMMON = (
     "Parameters, start values and <code>solver.*</code> can be set until the initialization ends, tunable parameters "
     "later too. A changed start value such as <code>crank.phi.start</code> is kept, and the other coordinates are "
     "moved until the joints close.",
-    "The table of outputs says which of them answer to inputs at once, at a communication point; all others follow with "
+    "The table of outputs says which of them answer to inputs at once, at a communication point; all others follow in "
     "the next step.",
 )
 Row = tuple[str, ...]
