@@ -32,7 +32,8 @@ std::vector<std::uint32_t> wrapped(const References& references) {
 // As Python prints it, with what it was raised from: there the user's function is.
 std::string traceback(const nb::python_error& error) {
     const nb::object lines = nb::module_::import_("traceback").attr("format_exception")(error.value());
-    return nb::cast<std::string>(nb::str("").attr("join")(lines));
+    const auto text = nb::cast<nb::bytes>(nb::str("").attr("join")(lines).attr("encode")("utf-8", "replace"));
+    return {text.c_str(), text.size()};
 }
 
 class PythonSlave {

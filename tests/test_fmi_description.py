@@ -19,7 +19,8 @@ from mbdfmu.analyses import Settings
 from mbdfmu.cli.verbs import export_fmu
 from mbdfmu.fmi import archive, binaries
 from mbdfmu.fmi.capabilities import CO_SIMULATION_2, RUNTIMES
-from mbdfmu.fmi.interface import LOG_CATEGORIES, packed
+from mbdfmu.fmi.interface import packed
+from mbdfmu.fmi.resources import LOG_CATEGORIES
 from mbdfmu.fmi.types import QUANTITIES
 from mbdfmu.fmi.variables import PARAMETER, ROLES, SETTING, TYPES, Table, Variable, table_of
 from mbdfmu.schemes import Scheme
@@ -360,18 +361,6 @@ def test_tunable_parameters_are_tunable(tmp_path: Path) -> None:
     assert found["twice"].get("causality") == "calculatedParameter"
     assert dict(found["k"][0].attrib) == {"min": "0.0", "max": "7.5", "start": "2.0"}
     assert found["k"].get("description") == "gain"
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_start_values_are_what_the_initialization_reads(name: str, tmp_path: Path) -> None:
-    model = shipped(name)
-    started = model.start()
-    expected = dict(zip(started.names, started.values(), strict=True))
-    with mbd.fmu.open(model.export_fmu(tmp_path / "x.fmu")) as fmu:
-        facts = mbd.fmu.info(tmp_path / "x.fmu")
-        given = {v.name: v.start for v in facts.variables if v.start is not None}
-        assert {name: fmu[name] for name in given} == given
-        assert {n: fmu[n] for n in expected if n in facts} == {n: x for n, x in expected.items() if n in facts}
 
 
 def test_settings_become_solver_parameters(tmp_path: Path) -> None:

@@ -16,20 +16,12 @@ from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.files import atomic
 from mbdfmu.fmi import binaries, xml_fmi2
 from mbdfmu.fmi.capabilities import CO_SIMULATION_2, NATIVE, PYTHON, RUNTIMES
-from mbdfmu.fmi.interface import (
-    BLOB,
-    CALLBACKS,
-    INTERFACE,
-    LOG_CATEGORIES,
-    PACKED_INTERFACE,
-    callbacks_from_json,
-    packed,
-)
-from mbdfmu.fmi.interface import Interface as JsonInterface
+from mbdfmu.fmi.interface import packed
 from mbdfmu.fmi.markup import EPOCH, About, build_time
 from mbdfmu.fmi.page import page
 from mbdfmu.fmi.python_files import SCRIPT, callback_files, python_files
 from mbdfmu.fmi.references import Reference, reference_files
+from mbdfmu.fmi.resources import BLOB, INTERFACE, LOG_CATEGORIES
 from mbdfmu.fmi.variables import Table, table_of
 from mbdfmu.lowering import Lowered
 from mbdfmu.signals import Function
@@ -153,13 +145,10 @@ def _model_files(lowered: Lowered, table: Table, about: About, runtime: str, cho
     interface = INTERFACES[choices.interface]
     kinds = interface.kinds[runtime]
     resources = {BLOB: lowered.blob, **callback_files(lowered.model.functions)}
-    if runtime == PYTHON:
-        callbacks = callbacks_from_json(resources[CALLBACKS].decode()) if CALLBACKS in resources else []
-        resources[INTERFACE] = JsonInterface.of(table, callbacks).to_json().encode()
     script = [SCRIPT.encode()] if runtime == PYTHON else []
     content = [interface.write(table, about, kinds, ""), packed(table, "", about.tool), *script]
     guid = _digest(*content, *resources.values())
-    resources[PACKED_INTERFACE] = packed(table, guid, about.tool)
+    resources[INTERFACE] = packed(table, guid, about.tool)
     if runtime == PYTHON:
         files = python_files(about.identifier, guid, resources)
     else:

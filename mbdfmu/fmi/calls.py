@@ -9,8 +9,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mbdfmu.fmi.interface import Value
 from mbdfmu.fmi.reading import REALS, FmuInfo, FmuVariable
+from mbdfmu.fmi.types import Value
 
 Messages = list[tuple[int, str]]  # status and text
 PYTHON: dict[str, Callable[[Any], Value]] = {

@@ -15,9 +15,9 @@ from mbdfmu.analyses import InputSchedule
 from mbdfmu.analyses.simulate import RECORDED_BY_DEFAULT, Recording, output_times
 from mbdfmu.analyses.simulate import simulate as run
 from mbdfmu.errors import ModelError
-from mbdfmu.fmi.interface import Value
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable, info
 from mbdfmu.fmi.running import RECORDABLE, Experiment, FmuSimulation, converted
+from mbdfmu.fmi.types import Value
 from mbdfmu.fmi.variables import START, structured
 from mbdfmu.results import Result
 from mbdfmu.tabular import read_inputs

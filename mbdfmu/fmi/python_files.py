@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from mbdfmu.errors import ModelError
-from mbdfmu.fmi.interface import CALLBACKS, Callback, callbacks_to_json
+from mbdfmu.fmi.resources import CALLBACKS, Callback, callbacks_to_json
 from mbdfmu.signals import Function
 
 EMBEDDED = "resources/pythonfmu/"

@@ -1,49 +1,76 @@
-"""The class that pythonfmu runs inside an FMU: an `Instance` behind FMI calls; must not know what is computed.
+"""The class that pythonfmu runs inside an FMU: the native slave behind its calls; must not know what is computed.
 
 pythonfmu's wrapper is unforgiving, so nothing may escape from here: an exception makes it release its objects twice,
-and the host crashes sooner or later. Whatever goes wrong is logged, the instance counts as failed, and `do_step`
-returns False (fmi2Discard with fmi2Terminated, on which a master ends the run). Getters then give the last good values,
-or NaN where there are none.
+and the host crashes sooner or later. It also has no answer but that of a step, of which False means fmi2Discard. So
+what is refused anywhere else (a value that is not finite, a start that cannot be made) is logged, and every step is
+refused until a state is restored or the instance is reset. A step that fails is taken back and may be repeated.
 """
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import logging
+import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pythonfmu import Fmi2Slave
 from pythonfmu.enums import Fmi2Status
 
+from mbdfmu import _solver
 from mbdfmu.calling import Called, checked, function_of, source_module
 from mbdfmu.errors import ModelError
-from mbdfmu.fmi.instance import REFUSALS, Instance
-from mbdfmu.fmi.interface import (
-    BLOB,
-    ERROR_LOG,
-    HEARD,
-    INTERFACE,
-    LOG_CATEGORIES,
-    SOLVER_LOG,
-    Callback,
-    Interface,
-    Value,
-)
+from mbdfmu.fmi.host import HOST
+from mbdfmu.fmi.resources import BLOB, CALLBACKS, ERROR_LOG, INTERFACE, SOLVER_LOG, Callback, callbacks_from_json
 
 _LOGGER = logging.getLogger(__name__)
+_REFUSALS = (ModelError, _solver.NativeModelError, _solver.NativeStepFailed)  # told to the user in one sentence
+_REAL, _INTEGER, _BOOLEAN = _solver.Type.real, _solver.Type.integer, _solver.Type.boolean
 T = TypeVar("T")
 
 
 def hold(namespace: dict[str, Any]) -> None:
-    """Keep the script's globals alive: pythonfmu (0.7.0, findClass) gives back a reference to them that it never took.
+    """What the script of an FMU calls whenever the wrapper runs it; mends two faults of pythonfmu 0.7.0.
 
-    It does so at every instantiation, which also runs the script once. Without this the next one meets freed memory.
+    The wrapper (findClass) gives back a reference to the script's globals that it never took, at every instantiation;
+    without another one the next instantiation meets freed memory. And where a host ends without having unloaded the
+    library, the library destroys what it shares twice, in freed memory.
     """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(namespace))
+    if os.name == "posix" and "_held" not in namespace:
+        namespace["_held"] = True
+        for library in Path(namespace["__file__"]).parents[1].glob("binaries/*/*.so"):
+            atexit.register(_destroy_once, str(library))
+
+
+def _destroy_once(library: str) -> None:
+    """What is shared is destroyed before the library's own destructors run, which then find nothing."""
+    try:
+        loaded = ctypes.CDLL(library, mode=os.RTLD_NOLOAD)
+    except OSError:
+        return  # unloaded before, or made for another platform
+    loaded.finalizePythonInterpreter()
+
+
+def _moved_back(folder: str) -> bool:
+    """Put the folder at the end of Python's path, once, where it hides no module of the host.
+
+    True where it was in front, as the wrapper puts it before every instantiation, but not before a reset.
+    """
+    in_front = sys.path[:1] == [folder]
+    sys.path[:] = [*(p for p in sys.path if p != folder), folder]
+    return in_front
+
+
+def _callbacks(resources: Path) -> list[Called]:
+    """The model's functions in Python, in order."""
+    file = resources / CALLBACKS
+    found = callbacks_from_json(file.read_text(encoding="utf-8")) if file.exists() else []
+    return [_called(callback, resources) for callback in found]
 
 
 def _called(callback: Callback, resources: Path) -> Called:
@@ -54,130 +81,149 @@ def _called(callback: Callback, resources: Path) -> Called:
 class Slave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
     """An exported model as an FMI 2.0 co-simulation slave."""
 
-    log_categories = LOG_CATEGORIES
-
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._failed = False
-        self._instance: Instance | None = None
-        self._attempt(lambda: self._load(Path(self.resources)), None)
+        self._refused = False  # something that the wrapper cannot tell its host
+        self._native: Any = None
+        is_new = _moved_back(self.resources)
+        if not self._attempt(self._load, False) and is_new:
+            # The one place for an exception: as yet the wrapper has no object to release twice. The host gets no slave.
+            raise ModelError(self.log_queue[-1].msg)
 
-    def _load(self, resources: Path) -> None:
-        while sys.path.count(str(resources)) > 1:  # the wrapper puts it there for every instance
-            sys.path.remove(str(resources))
-        interface = Interface.from_json((resources / INTERFACE).read_text(encoding="utf-8"))
-        self.modelName = interface.model
-        functions = [_called(callback, resources) for callback in interface.callbacks]
-        self._instance = Instance(interface, (resources / BLOB).read_bytes(), functions)
+    def _load(self) -> bool:
+        resources = Path(self.resources)
+        functions = _callbacks(resources)
+        self._native = _solver.Slave(*((resources / name).read_bytes() for name in (BLOB, INTERFACE)), functions)
+        self._native.set_debug_logging(True, [])  # which categories are heard is left to the wrapper
+        self.modelName = self._native.model
+        return True
 
-    @property
-    def _model(self) -> Instance:
-        if self._instance is None:
-            raise ModelError("the instance was not created, see the first message")
-        return self._instance
-
-    # ---- lifecycle
+    # ---- lifecycle; a reset is another object of this class
 
     def setup_experiment(
         self, start_time: float, stop_time: float | None = None, tolerance: float | None = None
     ) -> None:
-        self._attempt(lambda: self._model.set_up(start_time, tolerance), None)
+        self._demand(lambda native: native.setup(start_time, stop_time, tolerance))
 
     def enter_initialization_mode(self) -> None:
-        """Nothing: start values may be set in this mode too, so the start is computed when its results are read."""
+        self._demand(lambda native: native.enter_initialization())
 
     def exit_initialization_mode(self) -> None:
-        self._attempt(lambda: self._model.initialise(), None)
-
-    def do_step(self, current_time: float, step_size: float) -> bool:
-        return self._attempt(lambda: self._step(current_time, step_size), False)
-
-    def _step(self, time: float, size: float) -> bool:
-        self._model.step(time, size)
-        return True
+        self._demand(lambda native: native.exit_initialization())
 
     def terminate(self) -> None:
-        self._attempt(self._log_statistics, None)
+        self._demand(lambda native: native.terminate())
 
-    def _log_statistics(self) -> None:
-        text = ", ".join(f"{name} {value:g}" for name, value in self._model.statistics().items())
-        self.log(text or "not started", Fmi2Status.ok, SOLVER_LOG)
+    def do_step(self, current_time: float, step_size: float) -> bool:
+        if self._refused:
+            self.log("no step is made after what was refused before; restore a state or reset", Fmi2Status.error)
+            return False
+        answer = self._answer(lambda native: native.do_step(current_time, step_size))
+        return answer < int(Fmi2Status.discard)
 
     # ---- values
 
     def set_real(self, vrs: Sequence[int], values: Sequence[float]) -> None:
-        self._set(vrs, values)
+        self._demand(lambda native: native.set(vrs, _REAL, values))
 
     def set_integer(self, vrs: Sequence[int], values: Sequence[int]) -> None:
-        self._set(vrs, values)
+        self._demand(lambda native: native.set(vrs, _INTEGER, values))
 
     def set_boolean(self, vrs: Sequence[int], values: Sequence[bool]) -> None:
-        self._set(vrs, values)
+        self._demand(lambda native: native.set(vrs, _BOOLEAN, values))
 
     def set_string(self, vrs: Sequence[int], values: Sequence[str]) -> None:
-        self._set(vrs, values)
-
-    def _set(self, vrs: Iterable[int], values: Iterable[Value]) -> None:
-        self._attempt(lambda: self._model.set_all(zip(vrs, values, strict=True)), None)
+        # No text can be set, and the wrapper's list holds null pointers for what is not UTF-8: it stays untouched.
+        self._demand(lambda native: native.set_texts(vrs, [""] * len(vrs)))
 
     def get_real(self, vrs: Sequence[int]) -> list[float]:
-        return self._get(vrs, float, float("nan"))
+        return self._get(lambda native: native.get(vrs, _REAL), [float("nan")] * len(vrs))
 
     def get_integer(self, vrs: Sequence[int]) -> list[int]:
-        return self._get(vrs, int, 0)
+        return [int(v) for v in self._get(lambda native: native.get(vrs, _INTEGER), [0.0] * len(vrs))]
 
     def get_boolean(self, vrs: Sequence[int]) -> list[bool]:
-        return self._get(vrs, bool, False)
+        return [bool(v) for v in self._get(lambda native: native.get(vrs, _BOOLEAN), [0.0] * len(vrs))]
 
     def get_string(self, vrs: Sequence[int]) -> list[str]:
-        return self._get(vrs, str, "")
+        return self._get(lambda native: native.get_texts(vrs), [""] * len(vrs))
 
-    def _get(self, vrs: Sequence[int], convert: Callable[[Any], T], otherwise: T) -> list[T]:
-        readable = self._instance is not None and (self._instance.started or not self._failed)
-        if not readable:
-            return [otherwise] * len(vrs)
-        return self._attempt(lambda: [convert(self._model.get(r)) for r in vrs], [otherwise] * len(vrs), always=True)
+    # ---- states are bytes, here as in the solver
 
-    # ---- states
+    def _get_fmu_state(self) -> bytes:
+        return self._get(lambda native: native.save(), b"")
 
-    def _get_fmu_state(self) -> Any:
-        return self._attempt(lambda: self._model.save(), None)
-
-    def _set_fmu_state(self, state: Any) -> None:
-        self._failed = self._instance is None  # back to where all was well
-        self._attempt(lambda: self._model.restore(state), None)
+    def _set_fmu_state(self, state: bytes) -> None:
+        self._refused = False  # back to where all was well
+        self._demand(lambda native: native.restore(state))
 
     @staticmethod
-    def _fmu_state_to_bytes(state: Any) -> bytes:
-        return b""  # not offered (canSerializeFMUstate), and it may not raise
+    def _fmu_state_to_bytes(state: bytes) -> bytes:
+        return state
 
     @staticmethod
-    def _fmu_state_from_bytes(state: bytes) -> Any:
-        return None  # which `_set_fmu_state` refuses
+    def _fmu_state_from_bytes(state: bytes) -> bytes:
+        return state  # looked at when it is restored: the wrapper has no answer here
 
     # ---- failures
 
-    def _attempt(self, action: Callable[[], T], otherwise: T, *, always: bool = False) -> T:
-        """The one place through which everything runs; a failed instance does nothing unless `always`."""
-        if self._failed and not always:
-            return otherwise
+    def _demand(self, call: Callable[[Any], int]) -> None:
+        """What fails without the host's knowing ends the steps."""
+        if self._answer(call) >= Fmi2Status.discard:
+            self._refused = True
+
+    def _get(self, call: Callable[[Any], tuple[int, T]], otherwise: T) -> T:
+        found = otherwise
+
+        def read(native: Any) -> int:
+            nonlocal found
+            answer, value = call(native)
+            if answer < Fmi2Status.discard:
+                found = value
+            return answer
+
+        self._demand(read)
+        return found
+
+    def _answer(self, call: Callable[[Any], int]) -> int:
+        """The answer of the native slave, fmi2Error where there is none; what it has to say is logged."""
+        return self._attempt(lambda: self._told(call), int(Fmi2Status.error))
+
+    def _told(self, call: Callable[[Any], int]) -> int:
+        if self._native is None:
+            raise ModelError("the instance was not created, see the first message")
+        try:
+            return call(self._native)
+        finally:
+            for answer, category, text in self._native.messages():
+                self._say(answer, category, text)
+
+    def _attempt(self, action: Callable[[], T], otherwise: T) -> T:
+        """The one place through which everything runs."""
         try:
             return action()
-        except REFUSALS as error:
-            self._fail(str(error))
+        except _REFUSALS as error:
+            self._say(Fmi2Status.error, ERROR_LOG, str(error))
         except KeyboardInterrupt:
-            self._fail("interrupted")
+            self._interrupt()
         except Exception:
-            self._fail(f"unexpected error, please report it:\n{traceback.format_exc()}")
+            self._say(Fmi2Status.error, ERROR_LOG, f"unexpected error, please report it:\n{traceback.format_exc()}")
         return otherwise
 
-    def _fail(self, reason: str) -> None:
-        self._failed = True
-        self.log(reason, Fmi2Status.error, ERROR_LOG)
-        if not HEARD.get():  # most hosts show the FMI log on request only
-            _LOGGER.error("FMU %s (%s): %s", self.modelName, self.instance_name, reason)
+    def _interrupt(self) -> None:
+        host = HOST.get()
+        if host is not None:
+            host.interrupted = True
+        self._refused = True
+        self._say(Fmi2Status.error, ERROR_LOG, "interrupted")
 
-    def log(self, msg: str, status: Fmi2Status = Fmi2Status.ok, category: str | None = None, debug: Any = None) -> None:
+    def _say(self, answer: int, category: str, text: str) -> None:
+        self.log(text, answer, category)
+        if answer >= Fmi2Status.discard and not self._refused and HOST.get() is None:
+            # most hosts show the FMI log on request only
+            _LOGGER.error("FMU %s (%s): %s", self.modelName, self.instance_name, text)
+
+    def log(self, msg: str, status: int = Fmi2Status.ok, category: str | None = None, debug: Any = None) -> None:
         """FMI hands the message to printf, and the wrapper crashes on what is not UTF-8."""
         printable = msg.encode("utf-8", "replace").decode("utf-8")
         super().log(printable.replace("%", "%%"), status, category or SOLVER_LOG)

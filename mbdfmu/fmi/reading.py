@@ -15,7 +15,7 @@ from typing import Any
 
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.fmi.binaries import oldest_glibc
-from mbdfmu.fmi.interface import Value
+from mbdfmu.fmi.types import Value
 
 KINDS = {
     "coSimulation": "co-simulation",

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from mbdfmu.errors import ModelError, StepFailed, did_you_mean
 from mbdfmu.fmi.calls import PYTHON, Calls2, Calls3, Messages, loaded
-from mbdfmu.fmi.interface import HEARD, Value
+from mbdfmu.fmi.host import hosting
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
+from mbdfmu.fmi.types import Value
 
 WARNING, ERROR, FATAL = 1, 3, 4  # of fmi2Status and fmi3Status
 RECORDABLE = tuple(type_ for type_ in PYTHON if type_ != "String")
@@ -226,15 +227,13 @@ class FmuSimulation:
 
         self._check_open()
         before = len(self._messages)
-        heard = HEARD.set(True)
         try:
-            return function(*arguments, **named)
+            with hosting():
+                return function(*arguments, **named)
         except FMICallException as error:
             self._loaded.fatal = self._loaded.fatal or error.status == FATAL
             reason = said(self._messages[before:]) or said(self._messages) or f"{error}"
             raise StepFailed(f"FMU '{self._facts.name}' gave up at t = {self.time:g} s: {reason}") from None
-        finally:
-            HEARD.reset(heard)
 
 
 def converted(variable: FmuVariable, value: Value) -> Value:
@@ -279,24 +278,19 @@ def _freed(calls: Calls2 | Calls3, loaded: _Loaded) -> None:
         state._release()
     if loaded.fatal:
         return
-    heard = HEARD.set(True)
-    try:
+    with hosting():
         calls.free()
-    finally:
-        HEARD.reset(heard)
 
 
 def _instance(facts: FmuInfo, folder: str, messages: Messages, follows: bool) -> Calls2 | Calls3:
     _check_folder(facts, Path(folder))
     here = Path.cwd()
-    heard = HEARD.set(True)
     try:
-        return loaded(facts, folder, messages, follows=follows)
+        with hosting():
+            return loaded(facts, folder, messages, follows=follows)
     except Exception as error:  # fmpy has no narrower one
         os.chdir(here)  # where fmpy fails to load a library, it stays in the library's folder
         raise ModelError(f"{facts.path}: cannot be loaded: {said(messages) or error}") from error
-    finally:
-        HEARD.reset(heard)
 
 
 def _check_folder(facts: FmuInfo, folder: Path) -> None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+Value = float | int | bool | str  # of enumerations the number of the item
+
 
 @dataclass(frozen=True)
 class Quantity:

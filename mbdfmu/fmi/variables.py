@@ -19,7 +19,7 @@ from mbdfmu.analyses.settings import LOOSEST, TIGHTEST
 from mbdfmu.analyses.stepping import kept_coordinates
 from mbdfmu.errors import ModelError
 from mbdfmu.fmi.dependencies import Dependencies
-from mbdfmu.fmi.types import Enumeration
+from mbdfmu.fmi.types import Enumeration, Value
 from mbdfmu.lowering import Lowered
 from mbdfmu.schemes import Scheme
 from mbdfmu.signals import Signal
@@ -43,7 +43,6 @@ LOG_LEVELS = Enumeration(
         ("steps", "and every internal step"),
     ),
 )
-Value = float | int | bool | str
 
 
 @dataclass(frozen=True, kw_only=True)
