@@ -14,8 +14,9 @@ from pathlib import Path
 from mbdfmu.analyses import Settings
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.files import atomic
-from mbdfmu.fmi import binaries, xml_fmi2
-from mbdfmu.fmi.capabilities import CO_SIMULATION_2, NATIVE, PYTHON, RUNTIMES
+from mbdfmu.fmi import binaries, xml_fmi2, xml_fmi3
+from mbdfmu.fmi.arrays import with_arrays
+from mbdfmu.fmi.capabilities import CO_SIMULATION_2, CO_SIMULATION_3, NATIVE, PYTHON, RUNTIMES
 from mbdfmu.fmi.interface import packed
 from mbdfmu.fmi.markup import EPOCH, About, build_time
 from mbdfmu.fmi.page import page
@@ -39,6 +40,10 @@ class Interface:
     version: int  # of FMI
     write: Callable[[Table, About, xml_fmi2.Kinds, str], bytes]
     kinds: Mapping[str, xml_fmi2.Kinds]  # by runtime
+    arranged: Callable[[Table], Table] = lambda table: table  # the variables as this version has them
+    # Where the page wants pictures of the model besides the page itself: PNG by name, SVG by name.
+    png: tuple[str, ...] = ("model.png",)
+    svg: tuple[str, ...] = ()
 
 
 INTERFACES = {
@@ -46,7 +51,15 @@ INTERFACES = {
         version=2,
         write=xml_fmi2.model_description,
         kinds={runtime: {"CoSimulation": flags} for runtime, flags in CO_SIMULATION_2.items()},
-    )
+    ),
+    "cs3": Interface(
+        version=3,
+        write=xml_fmi3.model_description,
+        kinds={NATIVE: {"CoSimulation": CO_SIMULATION_3}},
+        arranged=with_arrays,
+        png=("terminalsAndIcons/icon.png", "documentation/diagram.png"),
+        svg=("documentation/diagram.svg",),
+    ),
 }
 
 
@@ -88,8 +101,10 @@ def export(
         identifier=identifier(description.name), tool=_tool(runtime), text=description.text,
         tolerance=settings.tolerance, experiment=description.experiment, log_categories=LOG_CATEGORIES,
     )  # fmt: skip
-    table = table_of(lowered, settings, about.tool, choices.signals)
-    files = {**_model_files(lowered, table, about, runtime, choices), **_papers(table, about, runtime, drawing)}
+    interface = INTERFACES[choices.interface]
+    table = interface.arranged(table_of(lowered, settings, about.tool, choices.signals))
+    files = _model_files(lowered, table, about, runtime, choices)
+    files |= _papers(table, about, runtime, interface, drawing)
     if reference is not None:
         files |= reference_files(reference, table, about.identifier)
     with atomic(path) as temporary:
@@ -166,13 +181,17 @@ def _libraries(identifier: str, platforms: Sequence[str] | None, version: int) -
     return files
 
 
-def _papers(table: Table, about: About, runtime: str, drawing: Drawing | None) -> dict[str, bytes]:
-    """What people read, where FMI 2.0.4 section 2.3 wants it."""
+def _papers(
+    table: Table, about: About, runtime: str, interface: Interface, drawing: Drawing | None
+) -> dict[str, bytes]:
+    """What people read, where FMI 2.0.4 section 2.3 and FMI 3.0.2 section 2.5.1 want it."""
     files = {
-        "documentation/index.html": page(table, about, runtime, drawing.svg if drawing else ""),
+        "documentation/index.html": page(table, about, runtime, drawing.svg if drawing else "", interface.version),
         "documentation/licenses/license.txt": _license(runtime).encode(),
     }
-    return files | ({"model.png": drawing.png} if drawing else {})
+    if drawing:
+        files |= dict.fromkeys(interface.png, drawing.png) | dict.fromkeys(interface.svg, drawing.svg.encode())
+    return files
 
 
 def _license(runtime: str) -> str:

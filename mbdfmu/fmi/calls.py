@@ -9,6 +9,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from lxml import etree
+
 from mbdfmu.fmi.reading import REALS, FmuInfo, FmuVariable
 from mbdfmu.fmi.types import Value
 
@@ -33,8 +35,6 @@ def loaded(facts: FmuInfo, folder: str, messages: Messages, *, follows: bool) ->
 
 class Calls2:
     """FMI 2.0 for co-simulation."""
-
-    saves = "canGetAndSetFMUstate"  # the flag
 
     def __init__(
         self, facts: FmuInfo, folder: str, description: Any, messages: Messages, *, follows: bool = False
@@ -98,25 +98,22 @@ class Calls3:
     FMU through its intermediate updates.
     """
 
-    saves = "canGetAndSetFMUState"
-
     def __init__(self, facts: FmuInfo, folder: str, description: Any, messages: Messages, *, follows: bool) -> None:
         from fmpy.simulation import instantiate_fmu
 
         def logger(environment: object, status: int, category: bytes, message: bytes) -> None:
             messages.append((status, message.decode("utf-8", "replace")))
 
-        followed = [v for v in description.modelVariables if v.causality == "input" and v.intermediateUpdate]
-        follows = follows and facts.capabilities.get("providesIntermediateUpdate", False) and bool(followed)
-        self._followed = {v.valueReference for v in followed} if follows else set()
+        follows = follows and facts.capabilities.get("providesIntermediateUpdate", False)
+        self._followed = _followed(folder) if follows else set()
         self._arrays = _start_values(facts)
         self._lines: dict[tuple[int, int], tuple[float, float, float]] = {}  # of inputs: time, value, slope
         self._time = 0.0
         self._begin: dict[str, Any] = {}
         self.fmu = instantiate_fmu(
             folder, description, "CoSimulation", debug_logging=True, logger=logger,
-            intermediate_update=self._update if follows else None,
-            required_intermediate_variables=sorted(self._followed) if follows else None,
+            intermediate_update=self._update if self._followed else None,
+            required_intermediate_variables=sorted(self._followed) or None,
         )  # fmt: skip
 
     def prepare(self, t_start: float, t_end: float | None, tolerance: float | None) -> None:
@@ -182,6 +179,13 @@ class Calls3:
 
     def free(self) -> None:
         self.fmu.freeInstance()
+
+
+def _followed(folder: str) -> set[int]:
+    """References of the inputs that may be set within steps, which fmpy does not tell (0.3.32)."""
+    root = etree.parse(os.path.join(folder, "modelDescription.xml"))
+    inputs = root.iterfind("ModelVariables/*[@causality='input']")
+    return {int(v.get("valueReference", "")) for v in inputs if v.get("intermediateUpdate") in ("true", "1")}
 
 
 def _start_values(facts: FmuInfo) -> dict[int, list[Any]]:

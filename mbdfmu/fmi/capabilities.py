@@ -14,6 +14,20 @@ _BOTH = {
     "canGetAndSetFMUstate": True,
     "canSerializeFMUstate": True,
 }
+CO_SIMULATION_3: dict[str, bool | int] = {
+    "needsExecutionTool": False,
+    "canBeInstantiatedOnlyOncePerProcess": False,
+    "canGetAndSetFMUState": True,
+    "canSerializeFMUState": True,
+    "providesDirectionalDerivatives": True,
+    "providesAdjointDerivatives": True,
+    "canHandleVariableCommunicationStepSize": True,
+    "maxOutputDerivativeOrder": 1,
+    "providesIntermediateUpdate": True,
+    "mightReturnEarlyFromDoStep": True,
+    "canReturnEarlyAfterIntermediateUpdate": True,
+    "hasEventMode": True,
+}
 _LINEAR = ("canInterpolateInputs", "providesDirectionalDerivative")
 # pythonfmu's wrapper answers the calls behind these, and those for derivatives of outputs, with an error (0.7.0).
 CO_SIMULATION_2: dict[str, dict[str, bool | int]] = {

@@ -22,7 +22,7 @@ def packed(table: Table, guid: str, tool: str) -> bytes:
             "variables": ints(n for v in table.variables for n in _row(v)),
             "names": lines(v.name for v in table.variables),
             "bounds": doubles(x for v in table.variables for x in _bounds(v.minimum, v.maximum)),
-            "starts": doubles(v.start for v in settable),
+            "starts": doubles(start for v in settable for start in v.starts),
         }
         | _schemes()
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 
-from mbdfmu.fmi.capabilities import NATIVE
+from mbdfmu.fmi.capabilities import NATIVE, PYTHON
 from mbdfmu.fmi.markup import About
 from mbdfmu.fmi.variables import Table, Variable
 
@@ -18,7 +18,7 @@ code { font-size: .95em; }
 svg { float: right; max-width: 40%; height: auto; }
 """
 _BEHAVIOUR = {
-    NATIVE: (
+    (NATIVE, 2): (
         "Nothing has to be installed: the solver is in the libraries in <code>binaries</code>.",
         "Inputs act at once. Between communication points they are held, or follow the derivative that was set "
         "(fmi2SetRealInputDerivatives, order 1) until the end of the next step.",
@@ -27,7 +27,19 @@ _BEHAVIOUR = {
         "A step that cannot be made is taken back and answered by fmi2Discard; the message says which element is the "
         "reason. It may be repeated with a smaller size.",
     ),
-    "python": (
+    (NATIVE, 3): (
+        "Nothing has to be installed: the solver is in the libraries in <code>binaries</code>.",
+        "Inputs act at once. Between communication points they are held, or go straight from one value to the next "
+        "where the importer sets them in intermediate updates, which come before and after every internal step.",
+        "A step ends early where an event is located, if the importer allows that, or when it asks for it after an "
+        "internal step. In event mode the event happens in fmi3UpdateDiscreteStates: values before and after it can be "
+        "read. Otherwise it has happened when the step returns.",
+        "States can be saved, restored and written as bytes; outputs have derivatives of order 1, directional and "
+        "adjoint derivatives by inputs and parameters.",
+        "A step that cannot be made is taken back and answered by fmi3Discard; the message says which element is the "
+        "reason. It may be repeated with a smaller size.",
+    ),
+    (PYTHON, 2): (
         "Python 3.11 or newer with the package mbdfmu must be in the Python that runs the host: a Python program "
         "(fmpy and others) or, on Linux, any host started with <code>LD_PRELOAD</code> set to libpython.",
         "The folder to be unpacked to needs a plain name: letters of ASCII, digits, blanks and <code>- . _ ~</code>. "
@@ -52,8 +64,8 @@ _COMMON = (
 Row = tuple[str, ...]
 
 
-def page(table: Table, about: About, runtime: str, drawing: str) -> bytes:
-    """The page as HTML; `drawing` is an SVG picture of the model or ''."""
+def page(table: Table, about: About, runtime: str, drawing: str, version: int = 2) -> bytes:
+    """The page as HTML; `drawing` is an SVG picture of the model or '', `version` that of FMI."""
     groups = _grouped(table)
     parts = [
         f"<h1>{escape(table.model)}</h1>",
@@ -66,7 +78,7 @@ def page(table: Table, about: About, runtime: str, drawing: str) -> bytes:
         *_section("Parameters", ("name", "start", "unit", "range", ""), map(_settable, groups["parameters"])),
         *_section("Solver", ("name", "start", "unit", "range", ""), map(_settable, groups["settings"])),
         "<h2>How it behaves</h2>",
-        f"<ul>{''.join(f'<li>{text}</li>' for text in (*_BEHAVIOUR[runtime], *_COMMON))}</ul>",
+        f"<ul>{''.join(f'<li>{text}</li>' for text in (*_BEHAVIOUR[runtime, version], *_COMMON))}</ul>",
         *_section("Log categories", ("name", ""), about.log_categories.items()),
         *_locals(groups["locals"]),
     ]
@@ -123,7 +135,7 @@ def _settable(v: Variable) -> Row:
 def _start(v: Variable) -> str:
     if v.choices is not None and isinstance(v.start, int):
         return v.choices.items[v.start - 1][0]
-    return f"{v.start:.9g}" if isinstance(v.start, float) else str(v.start)
+    return " ".join(f"{start:.9g}" if isinstance(start, float) else str(start) for start in v.starts)
 
 
 def _range(v: Variable) -> str:

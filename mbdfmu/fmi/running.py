@@ -201,8 +201,8 @@ class FmuSimulation:
 
     def save(self) -> FmuState:
         """The state as a value, to be restored into this simulation."""
-        if not self._facts.capabilities.get(self._fmu.saves, False):
-            raise ModelError(f"FMU '{self._facts.name}' cannot save its state ({self._fmu.saves} is not true)")
+        if not self._facts.capabilities.get("canGetAndSetFMUstate", False):  # fmpy's name for that of FMI 3.0 too
+            raise ModelError(f"FMU '{self._facts.name}' cannot save its state (canGetAndSetFMUstate is not true)")
         self._check_open()
         state: FmuState = self._call(FmuState, self._fmu, self.time, dict(self._inputs))
         self._loaded.states.add(state)

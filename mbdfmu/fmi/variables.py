@@ -66,7 +66,8 @@ class Variable:
     type: str = "Real"
     causality: str = "local"
     variability: str = "continuous"
-    start: Value | None = None  # of what can be set, and of constants; of enumerations the number of the item
+    # Of what can be set, and of constants; of enumerations the number of the item, of arrays the value of each element.
+    start: Value | tuple[Value, ...] | None = None
     minimum: float | None = None
     maximum: float | None = None
     nominal: float | None = None
@@ -79,6 +80,13 @@ class Variable:
     # nobody asks.
     depends: tuple[int, ...] | None = None
     initially: tuple[int, ...] | None = None
+
+    @property
+    def starts(self) -> tuple[Value, ...]:
+        """The start value of every element."""
+        if isinstance(self.start, tuple):
+            return self.start
+        return () if self.start is None else (self.start,)
 
     @property
     def settable(self) -> bool:

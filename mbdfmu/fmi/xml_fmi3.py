@@ -1,0 +1,137 @@
+"""modelDescription.xml of FMI 3.0, written from the table of variables; must not know models, archives or runtimes.
+
+Section numbers are those of FMI 3.0.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from lxml import etree
+
+from mbdfmu.fmi.markup import About, add_units, attributes, build_date, type_names, written_xml
+from mbdfmu.fmi.types import QUANTITIES
+from mbdfmu.fmi.variables import Table, Variable
+
+Kinds = Mapping[str, Mapping[str, bool | int]]  # CoSimulation, with what it can do
+
+ELEMENTS = {
+    "Real": "Float64", "Integer": "Int32", "Boolean": "Boolean", "Enumeration": "Enumeration", "String": "String",
+}  # fmt: skip
+
+
+def model_description(table: Table, about: About, kinds: Kinds, token: str) -> bytes:
+    """The XML of an FMU; the same arguments give the same bytes."""
+    root = etree.Element("fmiModelDescription", attributes(
+        fmiVersion="3.0", modelName=table.model, instantiationToken=token, description=about.text or None,
+        generationTool=about.tool, generationDateAndTime=build_date(), variableNamingConvention="structured",
+    ))  # fmt: skip
+    for kind, capabilities in kinds.items():
+        etree.SubElement(root, kind, attributes(modelIdentifier=about.identifier, **capabilities))
+    add_units(root, table)
+    types = type_names(table)
+    _add_types(root, table, types)
+    categories = etree.SubElement(root, "LogCategories")
+    for name, text in about.log_categories.items():
+        etree.SubElement(categories, "Category", attributes(name=name, description=text))
+    _add_experiment(root, about)
+    parent = etree.SubElement(root, "ModelVariables")
+    for v in table.variables:
+        _add_variable(parent, v, types)
+    _add_structure(root, table.variables)
+    return written_xml(root)
+
+
+def _add_types(root: etree._Element, table: Table, names: Mapping[str, str]) -> None:
+    if not names:
+        return
+    definitions = etree.SubElement(root, "TypeDefinitions")
+    for unit in (key for key in names if key in QUANTITIES):
+        quantity = QUANTITIES[unit]
+        shown_in = quantity.shown_in or None
+        etree.SubElement(definitions, "Float64Type", attributes(
+            name=names[unit], quantity=quantity.name, unit=unit, displayUnit=shown_in,
+        ))  # fmt: skip
+    for choice in table.enumerations():
+        element = etree.SubElement(definitions, "EnumerationType", attributes(name=names[choice.name]))
+        for number, (item, text) in enumerate(choice.items, 1):
+            etree.SubElement(element, "Item", attributes(name=item, value=number, description=text or None))
+
+
+def _add_experiment(root: etree._Element, about: About) -> None:
+    e = about.experiment
+    etree.SubElement(root, "DefaultExperiment", attributes(
+        startTime=0.0, stopTime=e.stop_time if e else None, tolerance=float(about.tolerance),
+        stepSize=e.step if e else None,
+    ))  # fmt: skip
+
+
+# ---------------------------------------------------------------- variables
+
+
+def _add_variable(parent: etree._Element, v: Variable, types: Mapping[str, str]) -> None:
+    """Section 2.4.7; `initial` is the default of causality and variability everywhere."""
+    within = True if v.type == "Real" and v.variability == "continuous" and v.causality != "independent" else None
+    element = etree.SubElement(parent, ELEMENTS[v.type], attributes(
+        name=v.name, valueReference=v.reference, description=v.text or None, causality=v.causality,
+        variability=v.variability, intermediateUpdate=within, **_DETAILS[v.type](v, types),
+        start=None if v.type == "String" else _start(v), derivative=v.derivative_of,
+    ))  # fmt: skip
+    if v.size > 1:
+        etree.SubElement(element, "Dimension", attributes(start=v.size))
+    if v.type == "String" and v.start is not None:
+        etree.SubElement(element, "Start", attributes(value=v.start))
+
+
+def _start(v: Variable) -> str | None:
+    return " ".join(attributes(start=start)["start"] for start in v.starts) or None
+
+
+def _real(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
+    """Unit and quantity stand here too: not every importer looks into the type."""
+    quantity = QUANTITIES[v.unit].name if v.unit in QUANTITIES else None
+    return {"declaredType": types.get(v.unit), "quantity": quantity, "unit": v.unit or None, "min": v.minimum,
+            "max": v.maximum, "nominal": v.nominal}  # fmt: skip
+
+
+def _integer(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
+    low, high = (None if bound is None else int(bound) for bound in (v.minimum, v.maximum))
+    return {"min": low, "max": high}
+
+
+def _enumeration(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
+    return {"declaredType": types[v.choices.name] if v.choices else None, **_integer(v, types)}
+
+
+def _plain(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
+    return {}
+
+
+_DETAILS: dict[str, Callable[[Variable, Mapping[str, str]], dict[str, Any]]] = {
+    "Real": _real, "Integer": _integer, "Enumeration": _enumeration, "Boolean": _plain, "String": _plain,
+}  # fmt: skip
+
+
+# ---------------------------------------------------------------- structure
+
+
+def _add_structure(root: etree._Element, variables: Iterable[Variable]) -> None:
+    """Section 2.4.8: dependencies are always written, for what has none counts as depending on everything.
+
+    Among the knowns are parameters here; any output may hold any tunable one.
+    """
+    structure = etree.SubElement(root, "ModelStructure")
+    variables = list(variables)
+    tunable = [v.reference for v in variables if v.causality == "parameter" and v.variability == "tunable"]
+    lists = {
+        "Output": {v.reference: (*(v.depends or ()), *tunable) for v in variables if v.causality == "output"},
+        "ContinuousStateDerivative": {
+            v.reference: (*(v.depends or ()), *tunable) for v in variables if v.derivative_of is not None
+        },
+        "InitialUnknown": {v.reference: v.initially for v in variables if v.initially is not None},
+    }
+    for name, unknowns in lists.items():
+        for reference, depends in unknowns.items():
+            dependencies = " ".join(map(str, sorted(depends)))
+            etree.SubElement(structure, name, attributes(valueReference=reference, dependencies=dependencies))
