@@ -13,7 +13,7 @@ from mbdfmu.cli.values import output_file, positive, word
 
 # Spelled out: looking them up would load the room that exports for every help text; tests hold them together.
 RUNTIMES = ("native", "python")
-INTERFACES = ("cs2",)
+INTERFACES = ("cs2", "cs3")
 
 
 @click.command(
@@ -44,7 +44,7 @@ INTERFACES = ("cs2",)
     metavar=f"[{'|'.join(INTERFACES)}]",
     default=INTERFACES[0],
     show_default=True,
-    help="cs2: FMI 2.0 co-simulation.",
+    help="cs2: FMI 2.0 co-simulation; cs3: FMI 3.0 co-simulation, native only.",
 )
 @click.option(
     "--platform",
