@@ -1,5 +1,7 @@
 #include "exchange.hpp"
 
+#include "bytes.hpp"
+
 namespace mbd {
 namespace {
 
@@ -10,8 +12,8 @@ constexpr double open_enough = 10;      // times the tolerance: then joints are 
 constexpr double least_open = 1e-10;    // what rounding may leave, with a margin
 constexpr double greatest_open = 1e-4;  // of the model's length
 constexpr double closed = 1e-12;        // what is left as it is at an event
-constexpr double alike = 1e-9;          // times, relative
-constexpr double long_ago = -1e300;
+constexpr double at_no_time = std::numeric_limits<double>::max();
+constexpr double alike = 1e-9;  // times, relative
 
 }  // namespace
 
@@ -30,9 +32,9 @@ Exchange::Exchange(Instance& instance)
 
 void Exchange::start(double tolerance) {
     State& s = instance_.state;
-    s.memory.assign(QUATERNIONS + 4 * system_.spatial_bodies(), 0.0);
+    s.memory.assign(memory_size(), 0.0);
     memory(TIME) = memory(COMPLETED) = s.t;
-    memory(PASSED) = long_ago;
+    memory(PASSED) = State::never;
     memory(TOLERANCE) = tolerance;
     take_quaternions();
     happenings_.forget();
@@ -47,13 +49,19 @@ void Exchange::start(double tolerance) {
 }
 
 void Exchange::restore(const State& saved) {
-    if (saved.model != system_.identity) throw ModelError("the saved state belongs to another model");
-    if (saved.memory.size() != QUATERNIONS + 4 * static_cast<std::size_t>(system_.spatial_bodies()))
-        throw ModelError("the saved state is not one of a model exchange");
+    check(saved, system_);
+    if (saved.memory.size() != memory_size()) throw ModelError("the saved state is not one of a model exchange");
+    const State before = instance_.state;
     instance_.state = saved;
+    try {
+        instance_.let_time_run();
+        instance_.update();
+    } catch (...) {
+        instance_.state = before;
+        instance_.update();
+        throw;
+    }
     happenings_.restore(saved);
-    instance_.let_time_run();
-    instance_.update();
     fresh_ = false;
 }
 
@@ -247,7 +255,7 @@ bool Exchange::completed() {
 }
 
 void Exchange::look_ahead() {
-    memory(NEXT) = happenings_.next_break(memory(PASSED));
+    memory(NEXT) = std::min(happenings_.next_break(memory(PASSED)), at_no_time);
     show_time();
 }
 

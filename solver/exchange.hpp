@@ -20,9 +20,7 @@ public:
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
 
-    std::size_t state_count() const {
-        return 4 * system_.spatial_bodies() + system_.nv - thetas() + system_.nv + system_.nx;
-    }
+    std::size_t state_count() const { return system_.continuous_states(); }
     std::size_t indicator_count() const { return system_.switches.indicators.size(); }
 
     // ---- lifecycle
@@ -46,7 +44,7 @@ public:
     bool completed();
     struct Update {
         bool states_changed;
-        double next_time;  // infinite where nothing is known to jump
+        double next_time;  // the largest number where nothing is known to jump
     };
     Update update();  // at an event: lets happen what occurs, and closes joints
 
@@ -64,6 +62,7 @@ private:
     bool fresh_ = false, with_reactions_ = false;  // what is reported
     std::vector<double> phi_, before_, after_;
 
+    std::size_t memory_size() const { return QUATERNIONS + 4 * static_cast<std::size_t>(system_.spatial_bodies()); }
     int thetas() const { return 3 * system_.spatial_bodies(); }
     double memory(Memory what) const { return instance_.state.memory[what]; }
     double& memory(Memory what) { return instance_.state.memory[what]; }

@@ -73,7 +73,7 @@ void Interface::read_variables(const Blob& blob, const System& system) {
         const std::int32_t* row = table.data() + columns * k;
         Variable v{static_cast<std::uint32_t>(row[0]),
                    enumeration(row[1], Type::enumeration),
-                   enumeration(row[2], Role::events),
+                   enumeration(row[2], Role::rate),
                    enumeration(row[3], Variability::continuous),
                    row[4],
                    row[5],
@@ -102,7 +102,7 @@ void Interface::read_variables(const Blob& blob, const System& system) {
 }
 
 void Interface::check(const Variable& v, const System& system) const {
-    const int all[] = {system.signal_count(), system.np, system.nu, 1 << 20, 1, 1};
+    const int all[] = {system.signal_count(), system.np, system.nu, 1 << 20, 1, 1, system.continuous_states()};
     expect(v.size > 0 && in_range(v.index, v.size, all[static_cast<int>(v.role)]), v.name, "a place");
     expect(v.space >= 0 && v.space <= 2, v.name, "the space of its coordinates");
     expect(v.space == 0 || in_range(v.first, v.count, system.nv), v.name, "its coordinates");

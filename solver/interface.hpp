@@ -26,8 +26,9 @@ public:
     Interface(const unsigned char* data, std::size_t size, const System& system);
 
     enum class Type { real, integer, boolean, string, enumeration };
-    // signal: computed by the model; text: a constant text; events: their number
-    enum class Role { signal, parameter, input, setting, text, events };
+    // signal: computed by the model; text: a constant text; events: their number; rate: derivative of a continuous
+    // state (model exchange)
+    enum class Role { signal, parameter, input, setting, text, events, rate };
     enum class Variability { constant, fixed, tunable, discrete, continuous };
     // Places of settings; the options of the exported scheme follow in its order.
     enum Setting { scheme, tolerance, step, first_step, largest_step, smallest_step, log_level, first_option };

@@ -104,11 +104,6 @@ bool is_moved(Role role, Variability variability) {
     return role == Role::input || (role == Role::parameter && variability == Variability::tunable);
 }
 
-// A step that was tried and rolled back.
-struct Discarded : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
 std::string in_seconds(double t) { return number(t, 17) + " s"; }
 
 }  // namespace
@@ -325,6 +320,8 @@ double Slave::value_of(const Interface::Variable& v, int element) {
             return input(v.index + element);
         case Role::events:
             return static_cast<double>(run().instance.state.events);
+        case Role::rate:
+            return rate(v.index + element);
         default:
             return numbers_.given[v.place + element];
     }
@@ -379,11 +376,11 @@ void Slave::change_parameters(const Found& found, const double* values) {
     try {
         for (const auto* v : found) {
             for (int e = 0; e < v->size && tuned(v); ++e)
-                if (values[e] != numbers_.given[v->place + e]) r.driver.change_parameter(v->index + e, values[e]);
+                if (values[e] != numbers_.given[v->place + e]) r.change_parameter(v->index + e, values[e]);
             values += v->size;
         }
     } catch (...) {
-        r.driver.restore(before);
+        r.restore(before);
         throw;
     }
     current_ = false;
@@ -550,7 +547,8 @@ double Slave::option_value(const Interface::Option& wanted, const Interface::Var
 std::unique_ptr<Slave::Run> Slave::made() const {
     const System& system = contents_->system;
     const std::string& scheme = interface_.schemes.at(static_cast<std::size_t>(setting(Interface::scheme)) - 1);
-    return std::make_unique<Run>(system, make_scheme(scheme, system, scheme_options()), driver_options(), outside_);
+    return std::make_unique<Run>(system, make_scheme(scheme, system, scheme_options()), driver_options(), outside_,
+                                 kind_);
 }
 
 // A changed parameter asks for assembly, which leaves the start values that were set.
@@ -579,9 +577,7 @@ void Slave::forget() {
 Slave::Run& Slave::run() {
     if (run_) return *run_;
     auto started = made();
-    started->instance.start(start_options(*started));
-    started->driver.start();
-    started->instance.report();
+    started->start(start_options(*started));
     run_ = std::move(started);
     for (std::size_t k = 0; k < input_places_.size(); ++k) {
         const int place = input_places_[k];
@@ -594,7 +590,7 @@ Slave::Run& Slave::run() {
 void Slave::tell_inputs() {
     for (std::size_t k = 0; k < input_places_.size(); ++k) {
         if (!numbers_.waiting[k]) continue;
-        run_->driver.set_input(static_cast<int>(k), numbers_.given[input_places_[k]], numbers_.slopes[k]);
+        run_->set_input(static_cast<int>(k), numbers_.given[input_places_[k]], numbers_.slopes[k]);
         numbers_.waiting[k] = 0;
         current_ = false;
     }
@@ -616,14 +612,14 @@ const std::vector<double>& Slave::signals() {
     tell_inputs();
     if (!current_) {
         signals_.resize(contents_->system.signal_count());
-        r.instance.report();
+        r.report();
         r.instance.signals(signals_.data());
         current_ = true;
     }
     return signals_;
 }
 
-double Slave::time() const { return run_ ? run_->instance.state.t : numbers_.start_time; }
+double Slave::time() const { return run_ ? run_->time() : numbers_.start_time; }
 
 // ---------------------------------------------------------------- steps
 
@@ -682,7 +678,7 @@ void Slave::advance(double to, const Pauses& pauses) {
 }
 
 void Slave::tell_events() {
-    const auto& occurred = run_->driver.occurrences();
+    const auto& occurred = run_->occurrences();
     const double level = setting(Interface::log_level);
     for (told_ = std::min(told_, occurred.size()); told_ < occurred.size(); ++told_)
         if (hears_events_ || level >= level_events)
@@ -730,7 +726,7 @@ Answer Slave::restore(const Snapshot* from) {
         try {
             if (from->state) {
                 if (!same) fresh = made();
-                (fresh ? *fresh : *run_).driver.restore(*from->state);
+                (fresh ? *fresh : *run_).restore(*from->state);
             }
         } catch (...) {
             numbers_ = std::move(before);

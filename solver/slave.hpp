@@ -15,6 +15,8 @@
 
 namespace mbd {
 
+class Exchange;
+
 // What the resources of an FMU hold; const, and so to be shared by instances.
 struct Contents {
     using Bytes = std::vector<unsigned char>;
@@ -134,6 +136,20 @@ public:
     Answer update_discrete_states();
     Answer enter_step_mode();
 
+    // ---- model exchange (slave_exchange.cpp)
+    Answer enter_event();
+    Answer enter_continuous();
+    // Lets happen what occurs; `next_time`: when something jumps next at the latest, the largest number where
+    // nothing is known.
+    Answer discrete_states(bool& states_changed, double& next_time);
+    Answer completed_step(bool& event_wanted);
+    Answer set_time(double time);
+    Answer set_continuous_states(const double* values, std::size_t count);
+    Answer get_continuous_states(double* values, std::size_t count);
+    Answer get_nominals(double* values, std::size_t count);
+    Answer get_derivatives(double* values, std::size_t count);
+    Answer get_event_indicators(double* values, std::size_t count);
+
     // ---- states
     struct Snapshot;             // all that the continuation depends on
     Answer save(Snapshot*& to);  // makes one where `to` is null, else overwrites it
@@ -236,6 +252,13 @@ private:
     void check_computed(const Interface::Variable& v) const;
     std::vector<unsigned char> as_bytes(const Snapshot& s) const;
     std::unique_ptr<Snapshot> from_bytes(const unsigned char* data, std::size_t size) const;
+
+    // ---- model exchange
+    std::vector<double> rates_;
+    Exchange& exchange();
+    template <class Action>
+    Answer exchanged(Call call, Action&& action);
+    double rate(int index);
 };
 
 }  // namespace mbd

@@ -74,6 +74,8 @@ public:
     bool forces_see_accelerations = false;
     int n() const { return nv + nc + nx + ny; }
     int nq() const { return nv + 4 * spatial_; }
+    // of model exchange: coordinates without rotations theta, quaternions, velocities, X
+    int continuous_states() const { return 2 * nv + spatial_ + nx; }
     void check_orientations(const double* c) const;
     void check_bounds(const double* c) const;
     void check_masses(const double* c) const;  // throws ModelError where a body's mass or inertia is impossible

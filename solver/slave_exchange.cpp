@@ -1,0 +1,134 @@
+// Model exchange: an integrator outside sets time and states and reads derivatives and indicators ([FMI 2.0.4] 3.2).
+#include <cmath>
+
+#include "slave_run.hpp"
+
+namespace mbd {
+
+// The exchange, with the inputs as they are set.
+Exchange& Slave::exchange() {
+    if (kind_ != Kind::model_exchange) throw Refused("this is not possible: the instance was made for co-simulation");
+    Run& r = run();
+    tell_inputs();
+    return *r.exchange;
+}
+
+// What fails where the integrator tries the motion may be tried elsewhere.
+template <class Action>
+Answer Slave::exchanged(Call call, Action&& action) {
+    return attempt(call, [&] {
+        try {
+            action(exchange());
+        } catch (const StepFailed& reason) {
+            throw Discarded(reason.what());
+        }
+    });
+}
+
+namespace {
+
+void check_count(const double* values, std::size_t count, std::size_t wanted, const char* of) {
+    if (count != wanted)
+        throw Refused("there are " + std::to_string(wanted) + " " + of + ", found " + std::to_string(count));
+    if (count > 0 && !values) throw Refused(std::string(of) + " are missing");
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- modes
+
+Answer Slave::enter_event() {
+    return attempt(Call::enter_event, [&] { mode_ = Mode::event; });
+}
+
+Answer Slave::enter_continuous() {
+    return attempt(Call::enter_continuous, [&] {
+        exchange();
+        mode_ = Mode::continuous;
+    });
+}
+
+// Everything that follows from what occurs is done at once. Where that fails nothing has happened.
+Answer Slave::discrete_states(bool& states_changed, double& next_time) {
+    return attempt(Call::discrete_states, [&] {
+        Exchange& e = exchange();
+        before_ = run_->instance.state;
+        current_ = false;
+        try {
+            const Exchange::Update update = e.update();
+            states_changed = update.states_changed, next_time = update.next_time;
+        } catch (...) {
+            e.restore(before_);
+            throw;
+        }
+        tell_events();
+    });
+}
+
+Answer Slave::completed_step(bool& event_wanted) {
+    return exchanged(Call::completed_step, [&](Exchange& e) {
+        event_wanted = e.completed();
+        current_ = false;
+    });
+}
+
+// ---------------------------------------------------------------- the motion as it is tried
+
+Answer Slave::set_time(double time) {
+    return attempt(Call::set_time, [&] {
+        if (!std::isfinite(time)) throw Refused("the time must be finite, found " + number(time));
+        if (time < numbers_.start_time - 1e-9 * std::max(1.0, std::fabs(numbers_.start_time)))
+            throw Refused("the time " + number(time, 17) + " s lies before the start time of " +
+                          number(numbers_.start_time, 17) + " s");
+        exchange().set_time(time);
+        current_ = false;
+    });
+}
+
+Answer Slave::set_continuous_states(const double* values, std::size_t count) {
+    return attempt(Call::set_continuous_states, [&] {
+        Exchange& e = exchange();
+        check_count(values, count, e.state_count(), "continuous states");
+        e.set_states(values);
+        current_ = false;
+    });
+}
+
+Answer Slave::get_continuous_states(double* values, std::size_t count) {
+    return attempt(Call::get_continuous_states, [&] {
+        const Exchange& e = exchange();
+        check_count(values, count, e.state_count(), "continuous states");
+        e.states(values);
+    });
+}
+
+Answer Slave::get_nominals(double* values, std::size_t count) {
+    return attempt(Call::get_nominals, [&] {
+        const Exchange& e = exchange();
+        check_count(values, count, e.state_count(), "nominal values");
+        e.nominals(values);
+    });
+}
+
+Answer Slave::get_derivatives(double* values, std::size_t count) {
+    return exchanged(Call::get_derivatives, [&](Exchange& e) {
+        check_count(values, count, e.state_count(), "derivatives");
+        e.derivatives(values);
+    });
+}
+
+Answer Slave::get_event_indicators(double* values, std::size_t count) {
+    return exchanged(Call::get_event_indicators, [&](Exchange& e) {
+        check_count(values, count, e.indicator_count(), "event indicators");
+        e.indicators(values);
+    });
+}
+
+// The derivative of a continuous state as a variable.
+double Slave::rate(int index) {
+    rates_.resize(exchange().state_count());
+    exchange().derivatives(rates_.data());
+    return rates_[index];
+}
+
+}  // namespace mbd
