@@ -165,6 +165,38 @@ void Exchange::derivatives(double* to) {
     std::copy(instance_.xdot.begin(), instance_.xdot.end(), to);
 }
 
+// d(theta) = 2 H^T de / |e|, where e' = H omega / 2 (T20.14).
+void Exchange::turn(Direction& d) const {
+    for (int b = 0; b < system_.spatial_bodies(); ++b) {
+        const double *e = quaternions() + 4 * b, *de = d.e.data() + 4 * b;
+        const Vec u = load(e + 1), du = load(de + 1);
+        const Vec turned = (2 / (e[0] * e[0] + dot(u, u))) * (e[0] * du - de[0] * u - cross(u, du));
+        double* to = d.q.data() + 6 * b + 3;
+        to[0] = turned.x, to[1] = turned.y, to[2] = turned.z;
+    }
+}
+
+void Exchange::change_of_derivatives(const Direction& d, const std::vector<double>& a, const std::vector<double>& xdot,
+                                     double* to) const {
+    for (int k = 0; k < system_.nv; ++k)
+        if (k >= 2 * thetas() || k % 6 < 3) *to++ = d.v[k];
+    const auto product = [](const double* e, const double* omega, double factor, double* sum) {
+        const Vec u = load(e + 1), w = load(omega), turned = e[0] * w + cross(u, w);
+        sum[0] -= factor * dot(u, w), sum[1] += factor * turned.x, sum[2] += factor * turned.y,
+            sum[3] += factor * turned.z;
+    };
+    for (int b = 0; b < system_.spatial_bodies(); ++b, to += 4) {
+        const double *e = quaternions() + 4 * b, *de = d.e.data() + 4 * b;
+        double norm = 0, along = 0;
+        for (int k = 0; k < 4; ++k) norm += e[k] * e[k], along += e[k] * de[k];
+        for (int k = 0; k < 4; ++k) to[k] = memory(GAIN) * (0.5 * (1 - norm) * de[k] - along * e[k]);
+        product(de, instance_.state.v.data() + 6 * b + 3, 0.5, to);
+        product(e, d.v.data() + 6 * b + 3, 0.5, to);
+    }
+    to = std::copy(a.begin(), a.end(), to);
+    std::copy(xdot.begin(), xdot.end(), to);
+}
+
 void Exchange::indicators(double* z) {
     if (!happenings_.any()) return;
     happenings_.see();

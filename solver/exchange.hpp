@@ -33,11 +33,22 @@ public:
     void set_time(double t);
     void set_states(const double* x);
     double time() const { return memory(TIME); }
+    double quaternion(int k) const { return quaternions()[k]; }  // component k of all, as it has been set
     void states(double* x) const;
     void nominals(double* x) const;
     void derivatives(double* xdot);  // StepFailed where the equations have no value
     void indicators(double* z);
     void evaluate();  // what is reported belongs to the time, states and inputs that are set
+
+    // A change of the states: coordinates (thetas as rotations about body axes), quaternions, v, X.
+    struct Direction {
+        explicit Direction(const System& s) : q(s.nv), e(4 * s.spatial_bodies()), v(s.nv), x(s.nx) {}
+        std::vector<double> q, e, v, x;
+    };
+    void turn(Direction& d) const;  // d.q gets the rotations that d.e means
+    // The change of all derivatives along it, where accelerations and rates of X change by `a` and `xdot`.
+    void change_of_derivatives(const Direction& d, const std::vector<double>& a, const std::vector<double>& xdot,
+                               double* to) const;
 
     // ---- what changes between steps
     // The integrator has accepted a step. True where update() is wanted: joints are open, or something occurs.

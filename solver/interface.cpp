@@ -104,8 +104,10 @@ void Interface::read_variables(const Blob& blob, const System& system) {
 void Interface::check(const Variable& v, const System& system) const {
     const int all[] = {system.signal_count(), system.np, system.nu, 1 << 20, 1, 1, system.continuous_states()};
     expect(v.size > 0 && in_range(v.index, v.size, all[static_cast<int>(v.role)]), v.name, "a place");
-    expect(v.space >= 0 && v.space <= 2, v.name, "the space of its coordinates");
-    expect(v.space == 0 || in_range(v.first, v.count, system.nv), v.name, "its coordinates");
+    const bool state = v.role == Role::signal || v.role == Role::rate;
+    const int sizes[] = {0, state ? system.nq() : system.nv, system.nv, state ? system.nx : 0};
+    expect(v.space >= 0 && v.space <= 3, v.name, "the space of its coordinates");
+    expect(v.space == 0 || in_range(v.first, v.count, sizes[v.space]), v.name, "its coordinates");
     expect(!std::isnan(v.low) && !std::isnan(v.high), v.name, "a bound");
     expect((v.role == Role::text) == (v.type == Type::string), v.name, "a type");
 }

@@ -40,12 +40,14 @@ public:
         Variability variability;
         int index;  // of its first element in the table of its role
         int size;   // elements, 1 but for arrays
+        // Of signals that are continuous states: their place in q (1; with quaternions), v (2) or X (3), count 1.
         // Of start values: the coordinates that assembly shall not move, of space 1 (q) or 2 (v); 0: none. Three
         // positions are a rotation, which starts from its parameters.
         int space, first, count;
         int place;  // of its first element among the numbers that can be set; -1: it cannot
         double low, high;
         std::string name;
+        bool is_state() const { return space > 0 && (role == Role::signal || role == Role::rate); }
         bool settable() const { return place >= 0; }
     };
     struct Option {

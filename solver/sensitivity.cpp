@@ -28,6 +28,7 @@ Sensitivity::Sensitivity(const System& system)
       moved_(system),
       velocity_(system.nc),
       gamma_(system.nc),
+      gaps_(system.nc),
       change_(system.n()),
       a_(system.nv),
       lambda_(system.nc),
@@ -36,7 +37,8 @@ Sensitivity::Sensitivity(const System& system)
       rows_(system.n()),
       shown_(system.signal_count()) {}
 
-void Sensitivity::look(const Instance& instance) {
+void Sensitivity::look(const Instance& instance, double gain) {
+    gain_ = gain;
     here_.follow(instance), moved_.follow(instance);
     shared_ = !here_.state.redundancies.empty();
     direction_ = {};
@@ -133,9 +135,18 @@ void Sensitivity::rows(double* out) {
     s_.residual_and_derivative(p, {1, 0, 0, 0, 1}, moved_.work, out);
     double* held = out + s_.nv;
     for (int k = 0; k < s_.nc; ++k) held[k] = -gamma_[k];
+    if (gain_ > 0) feed_back(p, held);
     moved_.for_each_gradient_entry([&](int row, int col, double value) { held[row] += value * moved_.a[col]; });
     moved_.for_each_entry_by_state([&](int row, int col, double value) { held[row] += value * moved_.xdot[col]; });
     moved_.mask_rows(out);
+}
+
+void Sensitivity::feed_back(const Point& p, double* held) {
+    s_.constraints(p, moved_.work, gaps_.data());
+    for (int k = 0; k < s_.nc; ++k) {
+        if (s_.level[k] == 0) held[k] += gain_ * (2 * velocity_[k] + gain_ * gaps_[k]);
+        if (s_.level[k] == 1) held[k] += gain_ * velocity_[k];
+    }
 }
 
 // Signals at what is shifted, with all unknowns that follow; rows that repeat others take their share of reactions.

@@ -22,7 +22,8 @@ public:
     };
 
     // At what `instance` has reported, until it is looked at anew. StepFailed where the system of index 1 is singular.
-    void look(const Instance& instance);
+    // `gain` 1/s: by which gaps of joints are fed back there (T20.11).
+    void look(const Instance& instance, double gain = 0);
     // The change of all signals (System::signal_count() numbers, or null) along a direction, with velocities as
     // reported: neither positions nor velocities are made consistent again. StepFailed where there is none.
     void along(const Direction& direction, double* signals);
@@ -48,15 +49,17 @@ private:
     Instance here_, moved_;  // copies: as reported, but for reactions with 0 in rows left out; and shifted from there
     Factor factor_;
     Direction direction_;
+    double gain_ = 0;
     double size_ = 0;      // of the direction, in the scales of what moves
     bool shared_ = false;  // reactions, among rows that repeat each other
-    std::vector<double> velocity_, gamma_, change_, a_, lambda_, xdot_, y_;
+    std::vector<double> velocity_, gamma_, gaps_, change_, a_, lambda_, xdot_, y_;
     Differences rows_, shown_;
 
     double size_of(const Direction& d) const;
     void shift(double s);
     void turn_to(const Direction& direction);
     void rows(double* out);
+    void feed_back(const Point& p, double* held);
     void factorise();
     void show(double s, double* out);
     template <class F>

@@ -315,7 +315,7 @@ Answer Slave::set_texts(const std::uint32_t* references, std::size_t count, cons
 double Slave::value_of(const Interface::Variable& v, int element) {
     switch (v.role) {
         case Role::signal:
-            return signals()[v.index + element];
+            return is_quaternion(v) ? quaternion(v) : signals()[v.index + element];
         case Role::input:
             return input(v.index + element);
         case Role::events:
@@ -437,12 +437,13 @@ Slave::Derivatives& Slave::derivatives() {
     signals();  // the point at which they are taken is what has been reported
     Run& r = *run_;
     if (!r.derivatives) r.derivatives = std::make_unique<Derivatives>(contents_->system);
-    r.derivatives->sensitivity.look(r.instance);
+    r.derivatives->sensitivity.look(r.instance, r.exchange ? r.exchange->gain() : 0);
     return *r.derivatives;
 }
 
 void Slave::check_computed(const Interface::Variable& v) const {
-    if (v.role != Role::signal) throw Refused("'" + v.name + "' is not computed by the model, it has no derivative");
+    if (v.role != Role::signal && v.role != Role::rate)
+        throw Refused("'" + v.name + "' is not computed by the model, it has no derivative");
 }
 
 Answer Slave::get_rates(const std::uint32_t* references, std::size_t count, const int* orders, double* values,
@@ -462,7 +463,7 @@ Answer Slave::get_rates(const std::uint32_t* references, std::size_t count, cons
     });
 }
 
-// T20.1: inputs and parameters move, t, q, v and X stay.
+// T20.1: inputs and parameters move, t, q, v and X stay but where the environment sets them.
 Answer Slave::differentiate(const std::uint32_t* unknowns, std::size_t unknown_count, const std::uint32_t* knowns,
                             std::size_t known_count, const double* seed, std::size_t seed_count, double* values,
                             std::size_t values_count) {
@@ -472,20 +473,41 @@ Answer Slave::differentiate(const std::uint32_t* unknowns, std::size_t unknown_c
         if ((seed_count > 0 && !seed) || (values_count > 0 && !values))
             throw Refused("seed or room for values is missing");
         for (const auto* v : wanted) check_computed(*v);
+        const bool moves_states = kind_ == Kind::model_exchange;
         for (const auto* v : moving)
-            if (v->role != Role::input && v->role != Role::parameter)
-                throw Refused("'" + v->name + "' is neither input nor parameter, there is no derivative by it");
+            if (v->role != Role::input && v->role != Role::parameter && !(moves_states && v->is_state()))
+                throw Refused("'" + v->name + "' is neither input nor parameter" +
+                              (moves_states ? " nor continuous state" : "") + ", there is no derivative by it");
         Derivatives& d = derivatives();
-        std::fill(d.inputs.begin(), d.inputs.end(), 0.0);
-        std::fill(d.parameters.begin(), d.parameters.end(), 0.0);
-        for (const auto* v : moving)
-            for (int e = 0; e < v->size; ++e)
-                (v->role == Role::input ? d.inputs : d.parameters)[v->index + e] += *seed++;
-        Sensitivity::Direction direction;
-        direction.u = d.inputs.data(), direction.p = d.parameters.data();
-        d.sensitivity.along(direction, d.signals.data());
-        for (const auto* v : wanted) values = std::copy_n(d.signals.begin() + v->index, v->size, values);
+        d.along(moving, seed, run_->exchange);
+        for (const auto* v : wanted) {
+            const auto& found = v->role == Role::rate ? d.rates : d.signals;
+            values = std::copy_n(found.begin() + v->index, v->size, values);
+        }
     });
+}
+
+// Fills signals and, of model exchange, rates with their changes along a direction.
+void Slave::Derivatives::along(const Found& moving, const double* seed, const std::optional<Exchange>& exchange) {
+    std::vector<double>* by_space[] = {nullptr, &states.q, &states.v, &states.x};
+    for (auto* part : {&inputs, &parameters, &states.q, &states.e, &states.v, &states.x})
+        std::fill(part->begin(), part->end(), 0.0);
+    for (const auto* v : moving)
+        for (int e = 0; e < v->size; ++e, ++seed)
+            if (!v->is_state())
+                (v->role == Role::input ? inputs : parameters)[v->index + e] += *seed;
+            else if (const int behind = v->first - static_cast<int>(states.q.size()); v->space == 1 && behind >= 0)
+                states.e[behind] += *seed;
+            else
+                (*by_space[v->space])[v->first] += *seed;
+    Sensitivity::Direction direction;
+    direction.u = inputs.data(), direction.p = parameters.data();
+    if (exchange) {
+        exchange->turn(states);
+        direction.q = states.q.data(), direction.v = states.v.data(), direction.x = states.x.data();
+    }
+    sensitivity.along(direction, signals.data());
+    if (exchange) exchange->change_of_derivatives(states, sensitivity.a(), sensitivity.xdot(), rates.data());
 }
 
 // ---------------------------------------------------------------- the run

@@ -131,4 +131,11 @@ double Slave::rate(int index) {
     return rates_[index];
 }
 
+// What signals show of an orientation is normalised; the value of a state is what has been set.
+bool Slave::is_quaternion(const Interface::Variable& v) const {
+    return kind_ == Kind::model_exchange && v.is_state() && v.space == 1 && v.first >= contents_->system.nv;
+}
+
+double Slave::quaternion(const Interface::Variable& v) { return exchange().quaternion(v.first - contents_->system.nv); }
+
 }  // namespace mbd

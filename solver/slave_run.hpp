@@ -14,9 +14,17 @@ struct Discarded : std::runtime_error {
 // The direction of a derivative and what it gives.
 struct Slave::Derivatives {
     explicit Derivatives(const System& system)
-        : sensitivity(system), inputs(system.nu), parameters(system.np), signals(system.signal_count()) {}
+        : sensitivity(system),
+          inputs(system.nu),
+          parameters(system.np),
+          signals(system.signal_count()),
+          rates(system.continuous_states()),
+          states(system) {}
     Sensitivity sensitivity;
-    std::vector<double> inputs, parameters, signals;
+    std::vector<double> inputs, parameters, signals, rates;
+    Exchange::Direction states;
+
+    void along(const Found& moving, const double* seed, const std::optional<Exchange>& exchange);
 };
 
 // An instance of the model and what advances it: the driver or, where an integrator outside does, the exchange with it.
