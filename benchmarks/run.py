@@ -11,6 +11,7 @@ from types import ModuleType
 import accuracy
 import belt
 import elimination
+import fmu
 import forces
 import lowering
 import reach
@@ -20,7 +21,7 @@ import workprecision
 from machine import machine
 from timing import Record, table
 
-_MODULES = (speed, reach, elimination, forces, belt, accuracy, startup, lowering, workprecision)
+_MODULES = (speed, reach, elimination, forces, belt, accuracy, startup, lowering, fmu, workprecision)
 BENCHMARKS: dict[str, ModuleType] = {m.__name__: m for m in _MODULES}
 PEERS = tuple(peer for m in BENCHMARKS.values() if (peer := getattr(m, "PEER", None)))
 

@@ -14,7 +14,7 @@
  *   real R V ... | integer R V ... | boolean R V ... | string R TEXT | slope ORDER R V ...
  *   getreal R ... | getinteger R ... | getboolean R ... | getstring R ... | rates ORDER R ...
  *   step TIME SIZE | march SIZE COUNT | lasttime | ended | cancel | derivative UNKNOWN KNOWN SEED
- *   save K | restore K | forget K | write K FILE | load K FILE | clock (ns since the last one)
+ *   save K | restore K | forget K | write K FILE | load K FILE | clock (ns of the processor since the last one)
  */
 #ifdef _WIN32
 #include <windows.h>
@@ -249,7 +249,7 @@ static void close_library(void* library) { dlclose(library); }
 
 static double nanoseconds(void) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return 1e9 * now.tv_sec + now.tv_nsec;
 }
 
