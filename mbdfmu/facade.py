@@ -452,11 +452,12 @@ class Model:
         """Write the model as an FMU, `path` ending in .fmu; docs/fmu.md says what it offers.
 
         `runtime` "native" needs nothing on the target; "python" needs Python with mbdfmu, and is what None means where
-        the model calls functions in Python. `interface` "cs2" is FMI 2.0 co-simulation, "cs3" that of FMI 3.0, native
-        only. `platforms` of the native runtime are all that are installed, unless some are named. `signals` are
-        patterns of the local signals to take along (all). `reference` True packs a run of the model's experiment into
-        the FMU, a mapping one with these arguments of `simulate`: t_end, step_output, inputs, interpolation. `settings`
-        as in `simulate` become the start values of the FMU's `solver.*` parameters.
+        the model calls functions in Python. `interface` "cs2" is FMI 2.0 co-simulation, "cs3" that of FMI 3.0, "me2"
+        FMI 2.0 model exchange; these two native only. `platforms` of the native runtime are all that are installed,
+        unless some are named. `signals` are patterns of the local signals to take along (all). `reference` True packs a
+        run of the model's experiment into the FMU, a mapping one with these arguments of `simulate`: t_end,
+        step_output, inputs, interpolation. `settings` as in `simulate` become the start values of the FMU's `solver.*`
+        parameters.
         """
         choices = Choices(
             runtime=runtime,

@@ -16,7 +16,8 @@ from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.files import atomic
 from mbdfmu.fmi import binaries, xml_fmi2, xml_fmi3
 from mbdfmu.fmi.arrays import with_arrays
-from mbdfmu.fmi.capabilities import CO_SIMULATION_2, CO_SIMULATION_3, NATIVE, PYTHON, RUNTIMES
+from mbdfmu.fmi.capabilities import CO_SIMULATION_2, CO_SIMULATION_3, MODEL_EXCHANGE_2, NATIVE, PYTHON, RUNTIMES
+from mbdfmu.fmi.exchange_description import for_exchange, shown_in_exchange, with_states
 from mbdfmu.fmi.interface import packed
 from mbdfmu.fmi.markup import EPOCH, About, build_time
 from mbdfmu.fmi.page import page
@@ -40,7 +41,11 @@ class Interface:
     version: int  # of FMI
     write: Callable[[Table, About, xml_fmi2.Kinds, str], bytes]
     kinds: Mapping[str, xml_fmi2.Kinds]  # by runtime
-    arranged: Callable[[Table], Table] = lambda table: table  # the variables as this version has them
+    # The variables as the interface has them and, of these, those that the XML shows.
+    arranged: Callable[[Table, Lowered], Table] = lambda table, lowered: table
+    shown: Callable[[Table], Table] = lambda table: table
+    # The local signals to take along: those that are asked for, and what the interface cannot do without.
+    signals: Callable[[Sequence[str] | None, Lowered], Sequence[str] | None] = lambda asked, lowered: asked
     # Where the page wants pictures of the model besides the page itself: PNG by name, SVG by name.
     png: tuple[str, ...] = ("model.png",)
     svg: tuple[str, ...] = ()
@@ -56,9 +61,17 @@ INTERFACES = {
         version=3,
         write=xml_fmi3.model_description,
         kinds={NATIVE: {"CoSimulation": CO_SIMULATION_3}},
-        arranged=with_arrays,
+        arranged=lambda table, lowered: with_arrays(table),
         png=("terminalsAndIcons/icon.png", "documentation/diagram.png"),
         svg=("documentation/diagram.svg",),
+    ),
+    "me2": Interface(
+        version=2,
+        write=xml_fmi2.model_description,
+        kinds={NATIVE: {"ModelExchange": MODEL_EXCHANGE_2}},
+        arranged=for_exchange,
+        shown=shown_in_exchange,
+        signals=with_states,
     ),
 }
 
@@ -102,11 +115,13 @@ def export(
         tolerance=settings.tolerance, experiment=description.experiment, log_categories=LOG_CATEGORIES,
     )  # fmt: skip
     interface = INTERFACES[choices.interface]
-    table = interface.arranged(table_of(lowered, settings, about.tool, choices.signals))
+    table = table_of(lowered, settings, about.tool, interface.signals(choices.signals, lowered))
+    table = interface.arranged(table, lowered)
+    shown = interface.shown(table)
     files = _model_files(lowered, table, about, runtime, choices)
-    files |= _papers(table, about, runtime, interface, drawing)
+    files |= _papers(shown, about, runtime, interface, drawing)
     if reference is not None:
-        files |= reference_files(reference, table, about.identifier)
+        files |= reference_files(reference, shown, about.identifier)
     with atomic(path) as temporary:
         _write(temporary, files)
     return Path(path)
@@ -161,7 +176,8 @@ def _model_files(lowered: Lowered, table: Table, about: About, runtime: str, cho
     kinds = interface.kinds[runtime]
     resources = {BLOB: lowered.blob, **callback_files(lowered.model.functions)}
     script = [SCRIPT.encode()] if runtime == PYTHON else []
-    content = [interface.write(table, about, kinds, ""), packed(table, "", about.tool), *script]
+    shown = interface.shown(table)
+    content = [interface.write(shown, about, kinds, ""), packed(table, "", about.tool), *script]
     guid = _digest(*content, *resources.values())
     resources[INTERFACE] = packed(table, guid, about.tool)
     if runtime == PYTHON:
@@ -169,7 +185,7 @@ def _model_files(lowered: Lowered, table: Table, about: About, runtime: str, cho
     else:
         files = {f"resources/{name}": content for name, content in resources.items()}
         files |= _libraries(about.identifier, choices.platforms, interface.version)
-    return {**files, XML: interface.write(table, about, kinds, guid)}
+    return {**files, XML: interface.write(shown, about, kinds, guid)}
 
 
 def _libraries(identifier: str, platforms: Sequence[str] | None, version: int) -> dict[str, bytes]:

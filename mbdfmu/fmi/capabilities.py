@@ -34,3 +34,12 @@ CO_SIMULATION_2: dict[str, dict[str, bool | int]] = {
     PYTHON: {**_BOTH, **dict.fromkeys(_LINEAR, False), "maxOutputDerivativeOrder": 0},
     NATIVE: {**_BOTH, **dict.fromkeys(_LINEAR, True), "maxOutputDerivativeOrder": 1},
 }
+MODEL_EXCHANGE_2: dict[str, bool | int] = {
+    "needsExecutionTool": False,
+    "completedIntegratorStepNotNeeded": False,
+    "canBeInstantiatedOnlyOncePerProcess": False,
+    "canNotUseMemoryManagementFunctions": True,
+    "canGetAndSetFMUstate": True,
+    "canSerializeFMUstate": True,
+    "providesDirectionalDerivative": True,
+}

@@ -18,6 +18,7 @@ from mbdfmu.signals import Constraint
 
 _GIVEN = frozenset(["u", "ud"])
 _SOLVED = frozenset(["a", "lam", "xd", "y", "ext", "v", "impulse"])
+_VELOCITIES = frozenset(["v", "impulse"])
 _OF_LEVEL = {"velocity": "v", "acceleration": "a"}
 Unknown = tuple[str, str]  # space and name of its symbol
 
@@ -37,7 +38,7 @@ class Dependencies:
         found = {name for space, name in symbols if space in _GIVEN}
         for unknown in symbols:
             if unknown[0] in _SOLVED:
-                found |= self._inputs_reaching(unknown)
+                found |= self.inputs_reaching(unknown)
         return found
 
     def at_start(self, node: Node) -> set[str]:
@@ -48,15 +49,25 @@ class Dependencies:
             found |= {s.name for s in self._model.parameters} | self._in_constraints()
         return found
 
-    def _inputs_reaching(self, unknown: Unknown) -> frozenset[str]:
+    def inputs_reaching(self, unknown: Unknown) -> frozenset[str]:
+        """Names of the inputs in all the equations that an unknown follows from."""
         if unknown not in self._reached:
-            waiting, seen = [unknown], {unknown}
-            while waiting:
-                new = self._equations.get(waiting.pop(), set()) - seen
-                seen |= new
-                waiting += [symbol for symbol in new if symbol[0] in _SOLVED]
-            self._reached[unknown] = frozenset(name for space, name in seen if space in _GIVEN)
+            self._reached[unknown] = frozenset(name for space, name in self.reached([unknown]) if space in _GIVEN)
         return self._reached[unknown]
+
+    def reached(self, symbols: Iterable[Unknown], *, given_velocities: bool = False) -> set[Unknown]:
+        """The symbols themselves, and those in the equations that have to be solved for them.
+
+        `given_velocities`: these are not brought onto the constraints, but as they are set (model exchange).
+        """
+        solved = _SOLVED - _VELOCITIES if given_velocities else _SOLVED
+        seen = set(symbols)
+        waiting = [symbol for symbol in seen if symbol[0] in solved]
+        while waiting:
+            new = self._equations.get(waiting.pop(), set()) - seen
+            seen |= new
+            waiting += [symbol for symbol in new if symbol[0] in solved]
+        return seen
 
     # ---- equations
 

@@ -52,6 +52,14 @@ _BEHAVIOUR = {
         "reason.",
     ),
 }  # fmt: skip
+_EXCHANGE = (
+    "The environment integrates: states are all coordinates (of bodies in space with their quaternions), all "
+    "velocities and the states of force elements and blocks.",
+    "Joints that the integrator's errors open are drawn back weakly, at the pace of the motion, and closed at an event "
+    "that fmi2CompletedIntegratorStep asks for where a gap is ten times the tolerance.",
+    "Events and impacts have event indicators; times at which something jumps are told ahead.",
+    "An evaluation that has no value is answered by fmi2Discard; the message says which element is the reason.",
+)
 _COMMON = (
     "Steps may have any size; the solver takes as many internal steps as the accuracy asks for and ends exactly at the "
     "communication point.",
@@ -67,6 +75,8 @@ Row = tuple[str, ...]
 def page(table: Table, about: About, runtime: str, drawing: str, version: int = 2) -> bytes:
     """The page as HTML; `drawing` is an SVG picture of the model or '', `version` that of FMI."""
     groups = _grouped(table)
+    exchanged = table.event_indicators is not None
+    behaviour = _EXCHANGE if exchanged else (*_BEHAVIOUR[runtime, version], *_COMMON)
     parts = [
         f"<h1>{escape(table.model)}</h1>",
         drawing,
@@ -78,7 +88,7 @@ def page(table: Table, about: About, runtime: str, drawing: str, version: int = 
         *_section("Parameters", ("name", "start", "unit", "range", ""), map(_settable, groups["parameters"])),
         *_section("Solver", ("name", "start", "unit", "range", ""), map(_settable, groups["settings"])),
         "<h2>How it behaves</h2>",
-        f"<ul>{''.join(f'<li>{text}</li>' for text in (*_BEHAVIOUR[runtime, version], *_COMMON))}</ul>",
+        f"<ul>{''.join(f'<li>{text}</li>' for text in behaviour)}</ul>",
         *_section("Log categories", ("name", ""), about.log_categories.items()),
         *_locals(groups["locals"]),
     ]

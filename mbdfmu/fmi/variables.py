@@ -26,9 +26,11 @@ from mbdfmu.signals import Signal
 
 # Numbers in interface.mbd are places in these, as in solver/interface.hpp.
 TYPES = ("Real", "Integer", "Boolean", "String", "Enumeration")
-ROLES = SIGNAL, PARAMETER, INPUT, SETTING, TEXT, EVENTS = ("signal", "parameter", "input", "setting", "text", "events")
+ROLES = SIGNAL, PARAMETER, INPUT, SETTING, TEXT, EVENTS, RATE = (
+    "signal", "parameter", "input", "setting", "text", "events", "rate",
+)  # fmt: skip
 VARIABILITIES = ("constant", "fixed", "tunable", "discrete", "continuous")
-SPACES = {"q": 1, "v": 2}
+SPACES = {"q": 1, "v": 2, "x": 3}
 
 SETTINGS_FROM, OTHERS_FROM = 1_000_000, 2_000_000  # value references, which stay when the model gets more signals
 SOLVER = "solver."
@@ -47,9 +49,9 @@ LOG_LEVELS = Enumeration(
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
-    """The coordinates that assembly shall not move when the start value is set."""
+    """The coordinates that assembly shall not move when the start value is set; of a signal the state that it is."""
 
-    space: str  # "q" or "v"
+    space: str  # "q" or "v"; of a signal "x" too
     first: int
     count: int  # three positions: an orientation
 
@@ -100,6 +102,7 @@ class Table:
 
     model: str
     variables: tuple[Variable, ...] = field(repr=False)
+    event_indicators: int | None = None  # of model exchange
 
     def with_role(self, *roles: str) -> list[Variable]:
         """The variables of these roles, in order."""

@@ -28,6 +28,7 @@ def model_description(table: Table, about: About, kinds: Kinds, guid: str) -> by
     root = etree.Element("fmiModelDescription", attributes(
         fmiVersion="2.0", modelName=table.model, guid=guid, description=about.text or None, generationTool=about.tool,
         generationDateAndTime=build_date(), variableNamingConvention="structured",
+        numberOfEventIndicators=table.event_indicators,
     ))  # fmt: skip
     for kind, capabilities in kinds.items():
         etree.SubElement(root, kind, attributes(modelIdentifier=about.identifier, **capabilities))
@@ -122,7 +123,8 @@ def _add_structure(root: etree._Element, variables: Sequence[Variable]) -> None:
     """Section 2.2.8: dependencies are always written, for what has none counts as depending on everything."""
     structure = etree.SubElement(root, "ModelStructure")
     outputs = {v.reference: v.depends or () for v in variables if v.causality == "output"}
-    derivatives = {v.reference: v.depends or () for v in variables if v.derivative_of is not None}
+    rates = sorted((v for v in variables if v.derivative_of is not None), key=lambda v: v.index)
+    derivatives = {v.reference: v.depends or () for v in rates}
     at_start = {v.reference: v.initially for v in variables if v.initially is not None}
     place = places(variables)
     for name, unknowns in (("Outputs", outputs), ("Derivatives", derivatives), ("InitialUnknowns", at_start)):
@@ -133,6 +135,7 @@ def _add_unknowns(structure: etree._Element, name: str, unknowns: Mapping[int, S
     if not unknowns:
         return
     element = etree.SubElement(structure, name)
-    for k in sorted(unknowns):
+    in_order = unknowns if name == "Derivatives" else sorted(unknowns)  # of the states
+    for k in in_order:
         dependencies = " ".join(map(str, sorted(unknowns[k])))
         etree.SubElement(element, "Unknown", attributes(index=k, dependencies=dependencies))

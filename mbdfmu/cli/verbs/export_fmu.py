@@ -13,7 +13,7 @@ from mbdfmu.cli.values import output_file, positive, word
 
 # Spelled out: looking them up would load the room that exports for every help text; tests hold them together.
 RUNTIMES = ("native", "python")
-INTERFACES = ("cs2", "cs3")
+INTERFACES = ("cs2", "cs3", "me2")
 
 
 @click.command(
@@ -44,7 +44,8 @@ INTERFACES = ("cs2", "cs3")
     metavar=f"[{'|'.join(INTERFACES)}]",
     default=INTERFACES[0],
     show_default=True,
-    help="cs2: FMI 2.0 co-simulation; cs3: FMI 3.0 co-simulation, native only.",
+    help="cs2: FMI 2.0 co-simulation; cs3: FMI 3.0 co-simulation; me2: FMI 2.0 model exchange, for an integrator of the "
+    "environment. The last two native only.",
 )
 @click.option(
     "--platform",
