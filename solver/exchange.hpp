@@ -1,4 +1,4 @@
-// A model as ordinary differential equations for an integrator outside (docs/theory.md, 20.4): continuous states, their
+// A model as ordinary differential equations for an integrator outside (docs/theory.md, 20.2): continuous states, their
 // derivatives by the index-1 system with weak stabilisation, indicators of events, and what happens at events. Knows no
 // FMI; whoever owns it sees to the order of calls.
 //

@@ -93,7 +93,8 @@ class _ForExchange:
 
     def table(self) -> Table:
         rates = {v.reference: v for v in map(self._rate, range(len(self.states)))}
-        variables = [rates.pop(v.reference, None) or self._with_states(v) for v in self.given.variables]
+        variables = [rates.pop(v.reference) if v.reference in rates else self._with_states(v)
+                     for v in self.given.variables]  # fmt: skip
         model = self.lowered.model
         indicators = len(model.events) + len(model.crossings) + len(model.impacts)
         return replace(self.given, variables=(*variables, *rates.values()), event_indicators=indicators)

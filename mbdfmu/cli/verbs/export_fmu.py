@@ -44,8 +44,8 @@ INTERFACES = ("cs2", "cs3", "me2")
     metavar=f"[{'|'.join(INTERFACES)}]",
     default=INTERFACES[0],
     show_default=True,
-    help="cs2: FMI 2.0 co-simulation; cs3: FMI 3.0 co-simulation; me2: FMI 2.0 model exchange, for an integrator of the "
-    "environment. The last two native only.",
+    help="cs2: FMI 2.0 co-simulation; cs3: FMI 3.0 co-simulation; me2: FMI 2.0 model exchange, for an integrator of "
+    "the environment. The last two native only.",
 )
 @click.option(
     "--platform",
