@@ -185,10 +185,10 @@ def test_dependencies_are_true(slider_crank: Path) -> None:
 
 
 def test_a_crank_turns_through_both_dead_points(slider_crank: Path) -> None:
-    """Eight turns. What CVode leaves in the angle falls with its tolerance, to what we find: 2e-3, 6e-5 and 1.3e-6 at
+    """Seven turns. What CVode leaves in the angle falls with its tolerance, to what we find: 2e-3, 6e-5 and 1.3e-6 at
     1e-7, 1e-9 and 1e-11. Twice that is allowed."""
     best = ours(shipped("slider_crank"), 3.0, start={"crank.omega": 14.0})
-    assert abs(best["angle"][-1]) > 16 * np.pi
+    assert abs(best["angle"][-1]) > 12 * np.pi
     for tolerance, left in ((1e-7, 4e-3), (1e-9, 1.2e-4), (1e-11, 2.6e-6)):
         rows = cvode(slider_crank, 3.0, ["angle", "stroke"], tolerance, start_values={"crank.omega.start": 14.0})
         assert rows["angle"][-1] == pytest.approx(best["angle"][-1], abs=left)
