@@ -102,13 +102,17 @@ class Player:
 
     # ---- one sequence
 
-    def sequence(self, length: int) -> list[Move]:
-        """From instantiate to free."""
+    def sequence(self, length: int, only: Callable[[Move], bool] = lambda move: True) -> list[Move]:
+        """From instantiate to free; `only` the moves that it takes."""
         self.saved, self.written = {}, {}
         self._change(Machine, state=INSTANTIATED)
         moves = [self._done(f"instantiate logging={self.random.randrange(2)}", True)]
         while len(moves) < length:
-            moves.append(self._move())
+            before, move = self.machine, self._move()
+            if not only(move):
+                self.machine = before
+                continue
+            moves.append(move)
             if self.machine.may("get"):
                 moves.append(Move(self.look, True, self.machine, looks=True))
         return [*moves, Move("free", True, Machine())]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fmi_host import Call, Host, begin, native_host, unpacked
+from fmi_host import Call, Host, begin, native_host, python_host, unpacked
 from fmi_oracle import Move, Player
 
 import mbdfmu as mbd
@@ -88,6 +88,8 @@ def _disagreements(move: Move, call: Call, read: dict[int, str], watched: list[s
         yield f"'{move.line}' should have been {'accepted' if move.accepted else 'refused'}"
     if not move.accepted and not call.said.startswith(("logStatusError: ", "logStatusDiscard: ")):
         yield f"'{move.line}' was refused without a message"
+    if move.line.startswith("forget") and call.rows:
+        yield f"'{move.line}': {call.rows[0]}"
     if not move.looks or not call.rows:
         return
     if read.setdefault(move.machine.version, call.rows[0]) != call.rows[0]:
@@ -104,11 +106,13 @@ def played(host: Host, fmu: Path, sequences: list[list[Move]]) -> list[list[Call
     return [[next(calls) for _ in moves] for moves in sequences]
 
 
-def judged(host: Host, fmu: Path, facts: FmuInfo, count: int, seed: int) -> list[str]:
+def judged(
+    host: Host, fmu: Path, facts: FmuInfo, count: int, seed: int, only: Callable[[Move], bool] = lambda move: True
+) -> list[str]:
     """Findings of a batch of random sequences."""
     watched = [v for v in facts.variables if v.type == "Real" and not v.name.startswith("solver.")]
     player = Player(facts, watched, str(host.folder), seed)
-    sequences = [player.sequence(player.random.randint(5, 30)) for _ in range(count)]
+    sequences = [player.sequence(player.random.randint(5, 30), only) for _ in range(count)]
     names = [v.name for v in watched]
     results = zip(sequences, played(host, fmu, sequences), strict=True)
     return [finding for moves, calls in results for finding in judge(moves, calls, names)]
@@ -121,6 +125,36 @@ def test_random_calls_agree_with_the_table_of_states(
     for seed in range(counts(20_000 // BATCH, 0.03)):
         findings += judged(host, folder, facts, BATCH, seed)
     assert not findings, "\n".join(findings[:5])
+
+
+# What pythonfmu's wrapper has not (docs/fmu.md). What it refuses it tells with other statuses, or at the next step:
+# there only calls are made that the standard allows.
+NOT_IN_PYTHON = ("forget", "slope", "rates", "derivative", "lasttime", "ended")
+
+
+@pytest.fixture(scope="module")
+def in_python(tmp_path_factory: pytest.TempPathFactory) -> tuple[Host, Path, FmuInfo]:
+    """The same model in the Python runtime, and a Python process around the host."""
+    folder = tmp_path_factory.mktemp("python")
+    path = judged_model().export_fmu(folder / "judged.fmu", runtime="python")
+    return python_host(folder), unpacked(path, folder / "judged"), mbd.fmu.info(path)
+
+
+def test_allowed_calls_work_in_the_python_runtime(
+    in_python: tuple[Host, Path, FmuInfo], counts: Callable[..., int]
+) -> None:
+    def wanted(move: Move) -> bool:
+        return move.accepted and not move.line.startswith(NOT_IN_PYTHON)
+
+    findings = judged(*in_python, counts(2000), 0, wanted)
+    assert not findings, "\n".join(findings[:5])
+
+
+def test_no_call_crashes_the_python_runtime(in_python: tuple[Host, Path, FmuInfo], counts: Callable[..., int]) -> None:
+    def wanted(move: Move) -> bool:  # its wrapper follows null pointers
+        return move.accepted or not move.line.startswith(("write", "restore", "forget", "load"))
+
+    judged(*in_python, counts(2000), 1, wanted)  # what it answers is in tests/test_fmu_runtimes.py
 
 
 # ---------------------------------------------------------------- instances that cannot be, steps that cannot be made

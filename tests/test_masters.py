@@ -21,8 +21,6 @@ import masters
 import numpy as np
 import pytest
 from fmi_host import Host, begin, native_host, unpacked
-from fmpy.validation import validate_fmu
-from lxml import etree
 from numpy.typing import NDArray
 
 import mbdfmu as mbd
@@ -168,7 +166,7 @@ def test_other_masters_give_the_same(master: str, case: Case, tmp_path: Path) ->
     assert (np.abs(got - expected) <= CLOSE * scale).all(), worst(case, got, expected)
 
 
-# ---------------------------------------------------------------- validators
+# ---------------------------------------------------------------- validators; fmpy and the schema: test_fmi_description
 
 
 @pytest.fixture(scope="module", params=RUNTIMES)
@@ -180,15 +178,6 @@ def runtime(request: pytest.FixtureRequest) -> str:
 def exported(request: pytest.FixtureRequest, runtime: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = mbd.models.load(request.param, **SIZES.get(request.param, {}))
     return model.export_fmu(tmp_path_factory.mktemp("valid") / f"{request.param}.fmu", runtime=runtime)
-
-
-def test_fmpy_and_the_schema_find_nothing(exported: Path, tmp_path: Path) -> None:
-    import fmpy
-
-    assert validate_fmu(str(exported)) == []
-    schema = Path(fmpy.__file__).parent / "schema" / "fmi2" / "fmi2ModelDescription.xsd"
-    xml = unpacked(exported, tmp_path) / "modelDescription.xml"
-    etree.XMLSchema(etree.parse(schema)).assertValid(etree.parse(xml))
 
 
 def test_fmutool_finds_nothing(exported: Path) -> None:

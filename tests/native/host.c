@@ -454,8 +454,11 @@ static int do_instantiate(Player* p) {
 }
 
 static int do_free(Player* p) {
-    for (int k = 0; k < SLOTS; ++k)
-        if (p->slots[k] && p->owners[k] == instance_of(p)) p->fmu->FreeFMUstate(instance_of(p), &p->slots[k]);
+    for (int k = 0; k < SLOTS; ++k) {
+        if (!p->slots[k] || p->owners[k] != instance_of(p)) continue;
+        p->fmu->FreeFMUstate(instance_of(p), &p->slots[k]);
+        p->slots[k] = NULL;
+    }
     p->fmu->FreeInstance(instance_of(p));
     p->instances[p->current] = NULL;
     return FMI_OK;
@@ -624,7 +627,8 @@ static int do_restore(Player* p) { return p->fmu->SetFMUstate(instance_of(p), p-
 
 static int do_forget(Player* p) {
     int k = slot(p, 1), status = p->fmu->FreeFMUstate(instance_of(p), &p->slots[k]);
-    if (status <= FMI_WARNING && p->slots[k]) die("fmi2FreeFMUstate has left the pointer");
+    if (p->slots[k]) append(&p->out, "the pointer is left\n");
+    p->slots[k] = NULL;
     return status;
 }
 
