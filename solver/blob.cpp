@@ -24,8 +24,8 @@ std::string printable(std::string text) {
     return text;
 }
 
-[[noreturn]] void damaged(const std::string& what) {
-    throw ModelError("compiled model: " + what + "; export or compile the model again");
+[[noreturn]] void damaged(const std::string& what, const char* else_ = "") {
+    throw ModelError("compiled model: " + what + "; export or compile the model again" + else_);
 }
 
 }  // namespace
@@ -55,7 +55,8 @@ Blob::Blob(const unsigned char* data, std::size_t size) {
     if (size < header_size || std::memcmp(data, "MBDFMU\r\n", 8) != 0) damaged("not a compiled mbdfmu model");
     const auto found = read<std::uint32_t>(data + 8);
     if (found != version)
-        damaged("written in format " + std::to_string(found) + ", this solver reads format " + std::to_string(version));
+        damaged("written in format " + std::to_string(found) + ", this solver reads format " + std::to_string(version),
+                ", or use the mbdfmu that wrote it");
     if (read<std::uint64_t>(data + 16) != size) damaged("length does not match (file cut short or extended)");
     if (read<std::uint32_t>(data + 24) != crc32(data + header_size, size - header_size))
         damaged("checksum does not match");

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import sysconfig
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -85,6 +86,25 @@ def test_a_host_without_python_must_load_libpython_first(files: Path, tmp_path: 
     refused = native_host(tmp_path).run("play", files, [*begin(), "free"])
     assert refused.code != 0
     assert re.search("undefined symbol: _?Py", refused.err)
+
+
+@linux
+def test_a_host_without_python_runs_it_with_libpython(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = Path(sysconfig.get_config_var("LIBDIR")) / str(sysconfig.get_config_var("INSTSONAME"))
+    if library.suffix == ".a" or not library.is_file():
+        pytest.skip(f"this Python has no shared library: {library}")
+    host = native_host(tmp_path)
+    # As if the packages of the tests were installed in the Python of libpython.
+    packages = sysconfig.get_paths()["purelib"]
+    (tmp_path / "sitecustomize.py").write_text(f"import site; site.addsitedir({packages!r})")
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONHOME", sys.base_prefix)
+    calls = host.trace(files, [*begin(), "step 0 0.1", "getreal 0", "free"])  # and the process ends well
+    assert [call.status for call in calls] == [OK] * 7
+    assert calls[5].values == [0.1]
 
 
 @pytest.mark.parametrize(
@@ -316,7 +336,7 @@ assert len([p for p in sys.path if p.endswith("resources")]) == 1
 assert not sys.path[0].endswith("resources")
 print("alive")
 """
-    done = in_new_process(_with_tests(code), pendulum, files, counts(200, 0.2))
+    done = in_new_process(_with_tests(code), pendulum, files, counts(200, 0.1))
     assert (done.returncode, done.stdout) == (0, "alive\n"), done.stderr
 
 

@@ -95,6 +95,17 @@ def test_states_outlive_the_slave_that_saved_them() -> None:
     assert other.look("time", "angle") == expected
 
 
+def test_rates_and_derivatives_are_those_of_the_motion() -> None:
+    slave = Named(mbd.models.load("pendulum")).begin()
+    angle, speed, torque, alpha = (slave.places[n] for n in ("angle", "speed", "torque", "bar.alpha"))
+    answer, rates = slave.native.get_rates([angle, speed], [1, 1])
+    assert (answer, rates) == (OK, pytest.approx(slave.look("speed", "bar.alpha"), rel=1e-12))
+    answer, (by_torque,) = slave.native.differentiate([alpha], [torque], [2.0])
+    assert (answer, by_torque) == (OK, pytest.approx(2.0 * 3, rel=1e-12))  # inertia about the hinge: m l^2/3
+    with pytest.raises(_solver.NativeModelError, match="orders"):
+        slave.native.get_rates([angle], [])
+
+
 def test_an_exception_in_a_function_fails_the_step_and_is_told_with_its_traceback() -> None:
     def late(t: float, y: Any, p: Any) -> float:
         if t > 0.3:

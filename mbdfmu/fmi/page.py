@@ -49,7 +49,8 @@ _BEHAVIOUR = {
         "States can be saved, restored and written as bytes; there are no derivatives of inputs and outputs and no "
         "directional derivatives.",
         "A step that cannot be made is taken back and answered by fmi2Discard; the log says which element is the "
-        "reason.",
+        "reason. What is refused elsewhere is logged only, and discards every step until a state is restored or the "
+        "instance is reset.",
     ),
 }  # fmt: skip
 _EXCHANGE = (

@@ -34,26 +34,41 @@ T = TypeVar("T")
 
 
 def hold(namespace: dict[str, Any]) -> None:
-    """What the script of an FMU calls whenever the wrapper runs it; mends two faults of pythonfmu 0.7.0.
+    """What the script of an FMU calls whenever the wrapper runs it; mends faults of pythonfmu 0.7.0.
 
     The wrapper (findClass) gives back a reference to the script's globals that it never took, at every instantiation;
-    without another one the next instantiation meets freed memory. And where a host ends without having unloaded the
-    library, the library destroys what it shares twice, in freed memory.
+    without another one the next instantiation meets freed memory. For the other faults see `_end_in_order`.
     """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(namespace))
     if os.name == "posix" and "_held" not in namespace:
         namespace["_held"] = True
         for library in Path(namespace["__file__"]).parents[1].glob("binaries/*/*.so"):
-            atexit.register(_destroy_once, str(library))
+            _end_in_order(str(library))
 
 
-def _destroy_once(library: str) -> None:
-    """What is shared is destroyed before the library's own destructors run, which then find nothing."""
+def _end_in_order(library: str) -> None:
+    """Let the library give up what its instances share before the destructors of libraries run.
+
+    In a process that ends without having unloaded it, those would destroy this twice; and where it has started Python
+    itself, they would end Python after the destructors of what Python has loaded. Both crash the host.
+    """
+    if sys.orig_argv:  # a Python program
+        atexit.register(_give_up, library)
+    elif (loaded := _if_loaded(library)) is not None:  # which stays loaded now
+        ctypes.CDLL(None).__cxa_atexit(loaded.finalizePythonInterpreter, None, None)
+
+
+def _give_up(library: str) -> None:
+    loaded = _if_loaded(library)
+    if loaded is not None:
+        loaded.finalizePythonInterpreter()
+
+
+def _if_loaded(library: str) -> ctypes.CDLL | None:
     try:
-        loaded = ctypes.CDLL(library, mode=os.RTLD_NOLOAD)
-    except OSError:
-        return  # unloaded before, or made for another platform
-    loaded.finalizePythonInterpreter()
+        return ctypes.CDLL(library, mode=os.RTLD_NOLOAD)
+    except OSError:  # unloaded again, or made for another platform
+        return None
 
 
 def _moved_back(folder: str) -> bool:
