@@ -115,6 +115,18 @@ void Exchange::set_states(const double* x) {
     fresh_ = false;
 }
 
+void Exchange::set_state(int space, int place, double value) {
+    State& s = instance_.state;
+    if (space == 1 && place >= system_.nv) {
+        quaternions()[place - system_.nv] = value;
+        std::copy_n(quaternions(), 4 * system_.spatial_bodies(), s.q.data() + system_.nv);
+        normalise(system_, s.q.data());
+    } else {
+        (space == 1 ? s.q : space == 2 ? s.v : s.x)[place] = value;
+    }
+    fresh_ = false;
+}
+
 void Exchange::states(double* x) const {
     const State& s = instance_.state;
     for (int k = 0; k < system_.nv; ++k)

@@ -32,6 +32,7 @@ public:
     // ---- the motion as the integrator tries it
     void set_time(double t);
     void set_states(const double* x);
+    void set_state(int space, int place, double value);  // in q (1; with quaternions), v (2) or X (3)
     double time() const { return memory(TIME); }
     double quaternion(int k) const { return quaternions()[k]; }  // component k of all, as it has been set
     void states(double* x) const;

@@ -351,6 +351,7 @@ Answer Slave::set(const std::uint32_t* references, std::size_t count, Type type,
 }
 
 void Slave::check_settable(const Interface::Variable& v) const {
+    if (gives_state(v)) return;
     if (!v.settable()) throw Refused("'" + v.name + "' cannot be set; only inputs and parameters can");
     if (mode_ == Mode::foresight && v.role != Role::input)
         throw Refused("'" + v.name + "' cannot be set within a step; only inputs can");
@@ -387,6 +388,7 @@ void Slave::change_parameters(const Found& found, const double* values) {
 }
 
 void Slave::take(const Interface::Variable& v, const double* values) {
+    if (gives_state(v)) return set_state(v, *values);
     const bool unchanged = std::equal(values, values + v.size, numbers_.given.begin() + v.place);
     if (!unchanged) failed_ = 0;
     std::copy_n(values, v.size, numbers_.given.begin() + v.place);

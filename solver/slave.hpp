@@ -259,6 +259,8 @@ private:
     template <class Action>
     Answer exchanged(Call call, Action&& action);
     double rate(int index);
+    bool gives_state(const Interface::Variable& v) const;
+    void set_state(const Interface::Variable& v, double value);
     bool is_quaternion(const Interface::Variable& v) const;
     double quaternion(const Interface::Variable& v);
 };

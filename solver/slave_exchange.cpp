@@ -131,6 +131,16 @@ double Slave::rate(int index) {
     return rates_[index];
 }
 
+// A continuous state may be set by its variable too: what the environment integrates is its own.
+bool Slave::gives_state(const Interface::Variable& v) const {
+    return v.is_state() && (mode_ == Mode::event || mode_ == Mode::continuous) && kind_ == Kind::model_exchange;
+}
+
+void Slave::set_state(const Interface::Variable& v, double value) {
+    exchange().set_state(v.space, v.first, value);
+    current_ = false;
+}
+
 // What signals show of an orientation is normalised; the value of a state is what has been set.
 bool Slave::is_quaternion(const Interface::Variable& v) const {
     return kind_ == Kind::model_exchange && v.is_state() && v.space == 1 && v.first >= contents_->system.nv;

@@ -231,7 +231,7 @@ def test_every_error_becomes_a_message_and_an_exit_code(
         ("compare a.csv b.csv --rtol -1", "must not be negative"),
         ("export-fmu pendulum -o x.zip", "allowed: .fmu"),
         ("export-fmu pendulum --runtime pyhton", "did you mean 'python'?"),
-        ("export-fmu pendulum --interface cs1", "did you mean 'cs2'?"),
+        ("export-fmu pendulum --interface me3", "did you mean 'me2'?"),
         ("export-fmu pendulum --platform linux46", "did you mean 'linux64'?"),
         ("export-fmu pendulum --signals 'bra.*'", "no signal fits 'bra.*'"),
         ("export-fmu pendulum -t 2", "belong to the run of --with-reference, which is missing"),
