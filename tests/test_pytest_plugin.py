@@ -37,7 +37,7 @@ def test_a_folder_is_a_suite(suite: Path) -> None:
     assert code == 1
     assert "1 failed, 1 passed" in text
     assert "test_own" not in text
-    assert "PASSED fmus/right.fmu::reference" in text
+    assert "PASSED fmus/right.fmu::co-simulation" in text
     assert "faulty.fmu: FAILED" in text
     assert "the result's run ended early: FMU 'Wave' gave up at t = 0.5 s" in text
     assert "Traceback" not in text

@@ -157,7 +157,7 @@ def excited(model: mbd.Model) -> dict[str, Any]:
     return {name: (times, [s * value for value in values]) for name, s in scale.items()}
 
 
-@pytest.mark.parametrize("runtime", ["native"])
+@pytest.mark.parametrize("runtime", ["native", "python"])
 @pytest.mark.parametrize("name", mbd.models.names())
 def test_every_shipped_model_agrees_with_its_fmu(name: str, runtime: str, tmp_path: Path) -> None:
     """The reference is the model's own run, so this is no comparison of an FMU with itself."""

@@ -15,13 +15,15 @@ from mbdfmu.analyses import InputSchedule
 from mbdfmu.analyses.simulate import RECORDED_BY_DEFAULT, Recording, output_times
 from mbdfmu.analyses.simulate import simulate as run
 from mbdfmu.errors import ModelError
-from mbdfmu.fmi.reading import FmuInfo, FmuVariable, info
+from mbdfmu.fmi.integrating import Integration, integrate
+from mbdfmu.fmi.reading import KINDS, FmuInfo, FmuVariable, info
 from mbdfmu.fmi.running import RECORDABLE, Experiment, FmuSimulation, converted
 from mbdfmu.fmi.types import Value
 from mbdfmu.fmi.variables import START, structured
 from mbdfmu.results import Result
 from mbdfmu.tabular import read_inputs
 
+CO_SIMULATION, MODEL_EXCHANGE = KINDS["coSimulation"], KINDS["modelExchange"]
 DEFAULT_POINTS = 500  # of output, where nothing is said
 
 
@@ -37,15 +39,20 @@ def simulate(
     interpolation: str = "linear",
     record: str | Iterable[str] | None = None,
     tolerance: float | None = None,
+    kind: str | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Result:
-    """Simulate a co-simulation FMU of FMI 2.0 or 3.0 from `t_start` to `t_end` and return the recorded variables.
+    """Simulate an FMU of FMI 2.0 or 3.0 from `t_start` to `t_end` and return the recorded variables.
 
     Arguments as in Model.simulate; what is not given comes from the FMU's default experiment. A start value for
-    `crank.phi` sets `crank.phi.start` where there is one. An input is constant during a communication step unless the
-    FMU can interpolate, so a smaller `step_output` follows a curve more closely.
+    `crank.phi` sets `crank.phi.start` where there is one. `kind` is "co-simulation" or "model exchange", the first
+    that the FMU has if not given.
+
+    In co-simulation an input is constant during a communication step unless the FMU can interpolate, so a smaller
+    `step_output` follows a curve more closely. In model exchange fmpy's CVode integrates.
     """
-    facts = _runnable(info(path))
+    facts = info(path)
+    kind = _runnable(facts, kind)
     t_end = facts.stop_time if t_end is None else t_end
     if t_end is None:
         raise ModelError(f"FMU '{facts.name}' names no stop time; give t_end")
@@ -54,11 +61,17 @@ def simulate(
     times[-1] = t_end  # not a rounding away from it
     names = _recorded(facts, record)
     schedule = input_schedule(facts, inputs, interpolation)
+    values, tolerance = _start_values(facts, parameters or {}, start or {}), tolerance or facts.tolerance
+    if kind == MODEL_EXCHANGE:
+        return integrate(facts, names, Integration(
+            t_start=t_start, t_end=t_end, step=float(times[1] - times[0]), tolerance=tolerance,
+            values={v.name: value for v, value in values}, inputs=schedule.over(times), progress=progress,
+        ))  # fmt: skip
     experiment = Experiment(
         t_start=t_start,
         t_end=t_end,
-        tolerance=tolerance or facts.tolerance,
-        values=_start_values(facts, parameters or {}, start or {}),
+        tolerance=tolerance,
+        values=values,
         inputs=schedule.at(t_start, float(times[1])),
     )
     with FmuSimulation(facts, names, follows=schedule.has_slopes) as running:
@@ -83,7 +96,8 @@ def open(
 
     `inputs` are values at the start; `t_end` is a time beyond which the FMU will not be stepped.
     """
-    facts = _runnable(info(path))
+    facts = info(path)
+    _runnable(facts, CO_SIMULATION)
     begin = {name: ([t_start], [value]) for name, value in (inputs or {}).items()}
     schedule = InputSchedule.make(begin, _inputs(facts))
     simulation = FmuSimulation(facts, _recorded(facts, None))
@@ -101,17 +115,24 @@ def open(
 # ---------------------------------------------------------------- checks before anything is loaded
 
 
-def _runnable(facts: FmuInfo) -> FmuInfo:
+def kinds(facts: FmuInfo) -> list[str]:
+    """How the FMU can be simulated here, the usual way first."""
+    known = facts.fmi_version.partition(".")[0] in ("2", "3")
+    return [kind for kind in (CO_SIMULATION, MODEL_EXCHANGE) if known and kind in facts.kinds]
+
+
+def _runnable(facts: FmuInfo, kind: str | None) -> str:
+    """The kind of the run; ModelError where there can be none."""
     from fmpy import platform, platform_tuple
 
-    if facts.fmi_version.partition(".")[0] not in ("2", "3") or "co-simulation" not in facts.kinds:
-        kinds = " and ".join(facts.kinds)
-        raise ModelError(
-            f"{facts.path}: is FMI {facts.fmi_version} for {kinds}; FMI 2.0 and 3.0 for co-simulation can be simulated"
-        )
+    allowed = kinds(facts)
+    if not allowed or kind not in (None, *allowed):
+        found = f"is FMI {facts.fmi_version} for {' and '.join(facts.kinds)}"
+        wanted = kind or f"{CO_SIMULATION} or {MODEL_EXCHANGE}"
+        raise ModelError(f"{facts.path}: {found}; what can run here is FMI 2.0 and 3.0 for {wanted}")
     if not {platform, platform_tuple} & set(facts.platforms):
         raise ModelError(f"{facts.path}: has no binary for {platform}; it has: {', '.join(facts.platforms) or 'none'}")
-    return facts
+    return kind or allowed[0]
 
 
 def _recorded(facts: FmuInfo, patterns: str | Iterable[str] | None) -> list[str]:

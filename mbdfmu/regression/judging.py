@@ -17,6 +17,7 @@ import numpy as np
 
 from mbdfmu import fmi
 from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.fmi.harness import kinds as kinds_of
 from mbdfmu.regression.comparator import Comparison, compare
 from mbdfmu.regression.references import Reference, find
 from mbdfmu.results import Result
@@ -43,17 +44,19 @@ USUAL = Terms()
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """An FMU and one reference; `problem` where there is none to be had."""
+    """An FMU, one way to simulate it and one reference; `problem` where there is none to be had."""
 
     fmu: Path
+    kind: str = ""  # as in FmuInfo.kinds
+    alone: bool = True  # whether that is the FMU's only kind
     reference: Reference | None = None
     problem: ModelError | None = None
 
     @property
     def name(self) -> str:
-        """The FMU, and which of its references if there are several."""
-        which = f" [{self.reference.name}]" if self.reference and self.reference.name else ""
-        return f"{self.fmu.name}{which}"
+        """The FMU, and which of its kinds and references if there are several."""
+        which = [self.kind] * (not self.alone) + [self.reference.name if self.reference else ""]
+        return f"{self.fmu.name}{''.join(f' [{text}]' for text in which if text)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,10 +92,11 @@ class Verdict:
 
 
 def cases(fmu: str | os.PathLike[str], where: str | os.PathLike[str] | None = None) -> list[Case]:
-    """The FMU with each of its references, as `references.find` finds them; without any a case that fails."""
+    """The FMU in each of its kinds, with each reference that `references.find` finds; without any a case that fails."""
     path = Path(fmu)
     try:
-        return [Case(fmu=path, reference=reference) for reference in find(path, where)]
+        references, kinds = find(path, where), kinds_of(fmi.info(path)) or [""]
+        return [Case(fmu=path, kind=k, alone=len(kinds) == 1, reference=r) for k in kinds for r in references]
     except ModelError as error:
         return [Case(fmu=path, problem=error)]
 
@@ -105,7 +109,7 @@ def judge(case: Case, terms: Terms = USUAL, *, run: Run | None = None, progress:
     problems: list[str] = []
     result = None
     try:
-        result = _ran(case.fmu, case.reference, terms, run or fmi.simulate, progress)
+        result = _ran(case, case.reference, terms, run or fmi.simulate, progress)
     except ModelError as error:
         problems += error.problems
     except StepFailed as error:
@@ -137,16 +141,16 @@ def _verdict(case: Case, terms: Terms, result: Result | None, problems: list[str
     )
 
 
-def _ran(fmu: Path, reference: Reference, terms: Terms, run: Run, progress: Progress) -> Result:
+def _ran(case: Case, reference: Reference, terms: Terms, run: Run, progress: Progress) -> Result:
     """The run: what the reference has and, to see that they are finite, all outputs."""
-    facts = fmi.info(fmu)
+    facts = fmi.info(case.fmu)
     wanted = reference.result.select(terms.signals or ("*",))
     outputs = [v.name for v in facts.variables if v.causality == "output"]
     conditions, times = reference.conditions, reference.result.time
     t_start = float(times[0]) if conditions.t_start is None else conditions.t_start
     arguments: dict[str, Any] = {"progress": progress} if progress is not None else {}
     return run(
-        fmu,
+        case.fmu,
         float(times[-1]) if conditions.t_end is None else conditions.t_end,
         conditions.step or facts.step or _typical(times),
         t_start=t_start,
@@ -156,6 +160,7 @@ def _ran(fmu: Path, reference: Reference, terms: Terms, run: Run, progress: Prog
         interpolation=conditions.interpolation,
         record=list(dict.fromkeys([*(name for name in wanted if name in facts), *outputs])),
         tolerance=conditions.tolerance,
+        kind=case.kind or None,
         **arguments,
     )
 

@@ -65,14 +65,15 @@ def _meant(path: Path, config: pytest.Config) -> bool:
 
 
 class FmuFile(pytest.File):
-    """An FMU: a test for each of its references."""
+    """An FMU: a test for each of its kinds and references."""
 
     def collect(self) -> Iterator[FmuItem]:
-        """One item for each reference; an FMU without any is an item that fails, not an end of the collection."""
+        """One item for each kind and reference; an FMU without any is an item that fails, not an end of collection."""
         from mbdfmu.regression import cases
 
         for case in cases(self.path, self.config.getoption("fmu_references")):
-            name = case.reference.name if case.reference and case.reference.name else "reference"
+            which = f"[{case.reference.name}]" if case.reference and case.reference.name else ""
+            name = f"{case.kind or 'reference'}{which}"
             yield FmuItem.from_parent(self, name=name, case=case)
 
 

@@ -1,0 +1,118 @@
+"""Run an FMU for model exchange: fmpy's CVode integrates it between its events; must not know who wrote it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbdfmu.errors import StepFailed
+from mbdfmu.fmi.calls import Messages
+from mbdfmu.fmi.reading import FmuInfo, FmuVariable
+from mbdfmu.fmi.running import said
+from mbdfmu.fmi.types import Value
+from mbdfmu.results import Result
+from mbdfmu.tabular import TIME, Table
+
+_STORED: dict[str, type] = {"Boolean": np.bool_, "Integer": np.int32, "Enumeration": np.int32}  # else real
+
+
+@dataclass(frozen=True, kw_only=True)
+class Integration:
+    """What to run: from t_start to t_end, with what is set before and what goes in."""
+
+    t_start: float
+    t_end: float
+    step: float  # between recorded points
+    tolerance: float | None
+    values: Mapping[str, Value]
+    inputs: Table  # lines between rows, two rows where an input jumps
+    progress: Callable[[float], None] | None = None
+
+
+def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
+    """The recorded variables, on both sides of events; StepFailed where the FMU or the integrator gives up.
+
+    A run that the FMU itself ends early (terminateSimulation) is a result that is not complete.
+    """
+    from fmpy import simulate_fmu
+
+    messages: Messages = []
+    steps = 0
+
+    def finished(time: float, recorder: Any) -> bool:
+        nonlocal steps
+        steps += 1
+        if run.progress is not None:
+            run.progress(time)
+        return True
+
+    with _failures(facts, messages):
+        found = simulate_fmu(
+            os.fspath(facts.path), validate=False, fmi_type="ModelExchange", solver="CVode", start_time=run.t_start,
+            stop_time=run.t_end, output_interval=run.step, relative_tolerance=run.tolerance,
+            start_values=dict(run.values), input=_signals(facts, run), output=list(names), debug_logging=True,
+            logger=_logger(messages), step_finished=finished, remote_platform=None,
+        )  # fmt: skip
+    return _result(facts, names, found, run.t_end, {"integrator_steps": steps})
+
+
+def _logger(messages: Messages) -> Callable[..., None]:
+    """FMI 3.0 has no instance name in its messages."""
+
+    def heard(*arguments: Any) -> None:
+        status, _, text = arguments[-3:]
+        messages.append((status, text.decode("utf-8", "replace")))
+
+    return heard
+
+
+@contextmanager
+def _failures(facts: FmuInfo, messages: Messages) -> Iterator[None]:
+    here = Path.cwd()
+    try:
+        yield
+    except Exception as error:  # fmpy has no narrower one
+        os.chdir(here)  # where fmpy fails to load a library, it stays in the library's folder
+        raise StepFailed(f"FMU '{facts.name}' gave up: {said(messages) or error}") from error
+
+
+def _signals(facts: FmuInfo, run: Integration) -> NDArray[Any] | None:
+    """The inputs in fmpy's form: all of them, those that are not given at their start values."""
+    if not run.inputs.columns:
+        return None
+    inputs = [v for v in facts.variables if v.causality == "input" and v.type != "String"]
+    kinds = [(TIME, np.float64), *((v.name, _STORED.get(v.type, np.float64)) for v in inputs)]
+    signals = np.zeros(len(run.inputs.time), dtype=kinds)
+    signals[TIME] = run.inputs.time
+    for variable in inputs:
+        signals[variable.name] = run.inputs.columns.get(variable.name, _start(variable))
+    return signals
+
+
+def _start(variable: FmuVariable) -> Any:
+    return variable.start if isinstance(variable.start, float | int) else 0
+
+
+def _result(
+    facts: FmuInfo, names: Sequence[str], found: NDArray[Any], t_end: float, statistics: dict[str, int | float]
+) -> Result:
+    time = np.asarray(found[TIME], dtype=np.float64)
+    near = 1e-9 * max(abs(t_end), float(np.ptp(time)))  # fmpy sums up its steps
+    ended = len(time) > 0 and time[-1] >= t_end - near
+    last = time[-1] if len(time) else 0.0
+    return Result(
+        time,
+        {name: np.asarray(found[name], dtype=np.float64) for name in names},
+        {name: facts.variable(name).unit for name in names},
+        statistics=statistics,
+        complete=ended,
+        message="" if ended else f"FMU '{facts.name}' ended its simulation at t = {last:g} s of {t_end:g} s",
+        model=facts.name,
+    )
