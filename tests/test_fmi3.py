@@ -362,6 +362,23 @@ def test_event_happens_in_the_event_mode(ball: Path) -> None:
         assert fmu.doStep(reached, 0.01)[3] == reached + 0.01
 
 
+def test_event_waits_in_saved_states_too(ball: Path) -> None:
+    with opened(ball, earlyReturnAllowed=True, eventModeUsed=True) as fmu:
+        fmu.begin()
+        fmu.updateDiscreteStates()
+        fmu.enterStepMode()
+        assert fmu.doStep(0.0, 2.0)[0]
+        reached = fmu.look("time")[0]
+        state = fmu.getFMUState()
+        fmu.happen()
+        after = fmu.look("ball.vy")
+        fmu.setFMUState(state)
+        assert fmu.doStep(reached, 0.1) == (True, False, True, reached)  # found again, no time has passed
+        fmu.happen()
+        assert fmu.look("ball.vy") == after
+        fmu.freeFMUState(state)
+
+
 def test_pauses_at_events_change_no_number(ball: Path) -> None:
     """Fixed points of communication, events within: left to the FMU, announced, or handled in their mode."""
     found = []

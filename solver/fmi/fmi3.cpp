@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "adapter.hpp"
@@ -111,16 +112,20 @@ void check_access(fmi3Instance instance, References references, std::size_t coun
     check_types(*behind(instance).slave, references, count, type);
 }
 
+Answer read(Slave& s, References references, std::size_t count, Type type, double* values, std::size_t size) {
+    return s.mode() == Slave::Mode::instantiated ? s.get_starts(references, count, type, values, size)
+                                                 : s.get(references, count, type, values, size);
+}
+
 template <class T>
 fmi3Status get(fmi3Instance instance, References references, std::size_t count, Type type, T* values,
                std::size_t size) {
     return with(instance, [&](Slave& s) {
         check_access(instance, references, count, type);
         if (size > 0 && !values) throw Refused("room for values is missing");
+        if constexpr (std::is_same_v<T, double>) return read(s, references, count, type, values, size);
         std::vector<double> numbers(size);
-        const Answer answer = s.mode() == Slave::Mode::instantiated
-                                  ? s.get_starts(references, count, type, numbers.data(), size)
-                                  : s.get(references, count, type, numbers.data(), size);
+        const Answer answer = read(s, references, count, type, numbers.data(), size);
         if (answer == Answer::ok)
             std::transform(numbers.begin(), numbers.end(), values, [](double x) { return static_cast<T>(x); });
         return answer;
@@ -133,6 +138,7 @@ fmi3Status set(fmi3Instance instance, References references, std::size_t count, 
     return with(instance, [&](Slave& s) {
         check_access(instance, references, count, type);
         if (size > 0 && !values) throw Refused("values are missing");
+        if constexpr (std::is_same_v<T, double>) return s.set(references, count, type, values, size);
         const std::vector<double> numbers(values, values + size);
         return s.set(references, count, type, numbers.data(), size);
     });
