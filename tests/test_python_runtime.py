@@ -23,6 +23,7 @@ from fmpy.fmi2 import fmi2Discard
 from fmu_instances import STEP, in_new_process, opened
 
 import mbdfmu as mbd
+from mbdfmu.cli import main
 from mbdfmu.fmi.running import plain_folder
 
 ROOT = Path(__file__).parents[1]
@@ -258,6 +259,8 @@ def test_ctrl_c_ends_a_run_of_ours_and_is_a_failed_step_to_others(tmp_path: Path
     result = mbd.fmu.simulate(path, 1.0, 0.1)
     assert not result.complete
     assert "interrupted at t = 0.2" in result.message
+    with pytest.raises(SystemExit, match="130"):
+        main(["simulate", str(path), "-t", "1", "--dt", "0.1", "-o", str(tmp_path / "x.csv")])
     with opened(path) as fmu:
         fmu.begin()
         fmu.doStep(0.0, 0.2)
