@@ -133,6 +133,14 @@ def test_warnings_are_told_once_and_fail_nothing(wave: Path) -> None:
     assert found.notes == ("warning: the oil is hot",)
 
 
+def test_a_run_that_the_user_interrupts_has_no_verdict(wave: Path) -> None:
+    def interrupted(*_: Any, **given: Any) -> Result:
+        return Result([0.0], {"y": [0.0]}, complete=False, message="interrupted at t = 0 s of 1 s")
+
+    with pytest.raises(KeyboardInterrupt):
+        judge(cases(wave)[0], run=interrupted)
+
+
 def test_a_reference_at_rest_passes_with_a_note(wave: Path) -> None:
     write_reference(wave, Result([0.0, STEP], {"u": [0.0, 0.0]}), end=STEP)
     found = verdict(wave)
@@ -175,6 +183,25 @@ def test_every_shipped_model_agrees_with_its_fmu(name: str, runtime: str, tmp_pa
         (tmp_path / "x_in.csv").write_bytes(table_csv(table))
     (tmp_path / "x_ref.opt").write_text(f"StartTime, 0.0\nStopTime, 0.3\nStepSize, {STEP}\n")
     found = verdict(fmu, rtol=1e-6)  # far below the solver's own error: both are to take the same steps
+    assert found.passed, found.report()
+
+
+@pytest.mark.parametrize("interface", ["cs3", "me2"])
+@pytest.mark.parametrize("name", ["pendulum", "slider_crank", "quarter_car", "bouncing_ball", "cart_pendulum"])
+def test_other_interfaces_meet_the_same_references(name: str, interface: str, tmp_path: Path) -> None:
+    model = mbd.models.load(name)
+    asked = {"t_end": 0.3, "step_output": STEP, "inputs": excited(model)}
+    fmu = model.export_fmu(tmp_path / "x.fmu", interface=interface, reference=asked, tolerance=1e-9)
+    (case,) = cases(fmu)
+    assert case.kind == {"cs3": "co-simulation", "me2": "model exchange"}[interface]
+    # In model exchange another integrator computes: the errors of both add up, over many steps.
+    found = judge(case, Terms(rtol=1e-6 if interface == "cs3" else 1e-4))
+    assert found.passed, found.report()
+
+
+def test_an_isolated_run_may_be_of_any_kind(tmp_path: Path) -> None:
+    fmu = mbd.models.load("pendulum").export_fmu(tmp_path / "x.fmu", interface="me2", reference={"t_end": 0.1})
+    found = judge(cases(fmu)[0], run=Isolated())
     assert found.passed, found.report()
 
 

@@ -149,7 +149,7 @@ def _ran(case: Case, reference: Reference, terms: Terms, run: Run, progress: Pro
     conditions, times = reference.conditions, reference.result.time
     t_start = float(times[0]) if conditions.t_start is None else conditions.t_start
     arguments: dict[str, Any] = {"progress": progress} if progress is not None else {}
-    return run(
+    result = run(
         case.fmu,
         float(times[-1]) if conditions.t_end is None else conditions.t_end,
         conditions.step or facts.step or _typical(times),
@@ -163,6 +163,9 @@ def _ran(case: Case, reference: Reference, terms: Terms, run: Run, progress: Pro
         kind=case.kind or None,
         **arguments,
     )
+    if result.message.startswith("interrupted"):  # by the user, who wants no verdict either
+        raise KeyboardInterrupt
+    return result
 
 
 def _typical(times: np.ndarray[Any, Any]) -> float | None:
