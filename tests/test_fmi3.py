@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -453,6 +455,26 @@ def test_inputs_follow_a_course_within_steps(oscillator: Path) -> None:
         assert len(asked) > 3 and asked[-1] == 1.0
 
 
+def test_a_step_taken_back_takes_its_updates_back(folder: Path) -> None:
+    model = mbd.Model("pole")
+    model.add("f", mbd.Input(unit="N"))
+    model.add("x", mbd.Coordinate(velocity=1.0, force="f + 1/(0.5 - x)^3", unit="m"))
+    model.add_mass("x", 1.0)
+    model.add("place", "x")
+    path = model.export_fmu(folder / "pole.fmu", interface="cs3")
+    updates = Updates()
+    updates.course = lambda t: np.sin(9 * t)
+    with opened(path, intermediateUpdate=updates, **within(path, "f", "place")) as fmu:
+        updates.fmu = fmu
+        fmu.begin()
+        fmu.doStep(0.0, 0.1)
+        before = fmu.look("f", "x", "der(x)", "der(x,2)")
+        refused(fmu, DISCARD, fmu.doStep, 0.1, 10.0)
+        assert fmu.look("f", "x", "der(x)", "der(x,2)") == before
+        fmu.doStep(0.1, 0.01)
+        assert fmu.look("f")[0] == pytest.approx(np.sin(9 * 0.11))
+
+
 def test_importer_may_end_a_step(oscillator: Path) -> None:
     updates = Updates()
     updates.end = 0.2
@@ -760,3 +782,26 @@ def test_calls_in_any_order_answer_as_the_standard_says(folder: Path, counts: Ca
                     fmu.freeFMUState(player.saved[0])
                 fmu.reset()
                 fmu.said.clear()
+
+
+@pytest.mark.parametrize("events", [0, 1])
+def test_a_host_in_c_computes_what_the_model_computes(ball: Path, events: int, tmp_path: Path) -> None:
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if compiler is None or sys.platform != "linux":
+        pytest.skip("needs a C compiler and dlopen")
+    host = tmp_path / "host3"
+    source = Path(__file__).parent / "native" / "host3.c"
+    subprocess.run([compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", source, "-o", host, "-ldl"], check=True)
+    facts, place = mbd.fmu.info(ball), tmp_path / "ü #%20 fmu"  # a folder that is no URI
+    fmpy.extract(str(ball), str(place))
+    library = place / "binaries" / fmpy.platform_tuple / f"{facts.name}{fmpy.sharedLibraryExtension}"
+    references = [str(facts.variable(name).reference) for name in ("time", "ball.y", "ball.vy")]
+    command = [host, library, f"{place / 'resources'}/", facts.guid, str(events), "0.01", "100", *references]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    sim, rows = shipped("bouncing_ball").start(), []
+    for k in range(1, 101):
+        sim.advance(k * 0.01)
+        rows.append([sim["time"], sim["ball.y"], sim["ball.vy"]])
+    found = [[float(x) for x in line.split(",")] for line in done.stdout.splitlines()]
+    np.testing.assert_array_equal(found, rows)
