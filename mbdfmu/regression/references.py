@@ -44,7 +44,7 @@ def find(fmu: str | os.PathLike[str], where: str | os.PathLike[str] | None = Non
     """The references of an FMU: those in the file or folder `where`, else beside it, else inside it."""
     path = Path(fmu)
     if where is not None and not Path(where).is_dir():
-        return [_of_file(Path(where))]
+        return _named_apart([_of_file(Path(where))])
     folder = path.parent if where is None else Path(where)
     found = [_of_file(file) for file in _beside(path, folder)] or list(_inside(path) if where is None else ())
     if not found:
