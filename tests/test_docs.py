@@ -164,9 +164,10 @@ def test_each_section_of_a_model_file_is_shown() -> None:
 # ---------------------------------------------------------------- Python
 
 
-def test_the_python_page_runs_from_top_to_bottom(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", ["python.md", "regression.md"])
+def test_pages_of_python_run_from_top_to_bottom(page: str, tmp_path: Path) -> None:
     script = tmp_path / "page.py"
-    script.write_text("\n".join(blocks(DOCS / "python.md", "python")), encoding="utf-8")
+    script.write_text("\n".join(blocks(DOCS / page, "python")), encoding="utf-8")
     done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
