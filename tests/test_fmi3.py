@@ -29,7 +29,9 @@ from lxml import etree
 import mbdfmu as mbd
 
 STEP = 0.01  # communication step, s
-FAMILIES = {"chain": {"N": 3}, "chain3d": {"N": 3}}
+FAMILIES = {"chain": {"N": 3}, "chain3d": {"N": 3}, "ring": {"N": 5}}
+BY_DAY = ("slider_crank", "bouncing_ball", "pendulum3d", "stick_slip", "brake_rig")
+MODELS = [n if n in BY_DAY else pytest.param(n, marks=pytest.mark.nightly) for n in mbd.models.names()]
 SCHEMA = Path(fmpy.__file__).parent / "schema" / "fmi3" / "fmi3ModelDescription.xsd"
 DISCARD, ERROR = 2, 3  # fmi3Status
 
@@ -188,7 +190,7 @@ def test_elements_of_an_array_are_one_variable(forces: Path) -> None:
 # ---------------------------------------------------------------- the same numbers
 
 
-@pytest.mark.parametrize("name", ["slider_crank", "bouncing_ball", "pendulum3d", "stick_slip", "brake_rig"])
+@pytest.mark.parametrize("name", MODELS)
 def test_numbers_are_those_of_the_model_to_the_bit(name: str, tmp_path: Path) -> None:
     model = shipped(name)
     three = mbd.fmu.simulate(model.export_fmu(tmp_path / "3.fmu", interface="cs3"), 0.5, STEP)
