@@ -95,8 +95,13 @@ class Player:
             "input": [v for v in facts.variables if v.causality == "input"],
             "output": [v for v in facts.variables if v.causality == "output"],
             "text": [v for v in facts.variables if v.type == "String"],
+            "choice": [v for v in facts.variables if v.name == "solver.log_level"],
+            "whole": [v for v in facts.variables if v.type in ("Integer", "Enumeration")],
         }
-        self.by_kind = {kind: [v for v in found if kind == "text" or _plain(v)] for kind, found in self.by_kind.items()}
+        self.by_kind = {
+            kind: [v for v in found if kind in ("text", "choice", "whole") or _plain(v)]
+            for kind, found in self.by_kind.items()
+        }
         self.unknown = 1 + max(v.reference for v in facts.variables)
         self.look = "getreal " + " ".join(str(v.reference) for v in watched)
 
@@ -145,7 +150,7 @@ class Player:
             self._set, self._set, self._set_wrongly, self._set_wrongly, self._slope, self._slope_wrongly, self._rates,
             self._derivative, self._step, self._step_wrongly, self._step_wrongly, self._status, self._cancel,
             self._save, self._save, self._restore, self._restore, self._forget, self._write, self._load, self._debug,
-            self._text,
+            self._text, self._choose, self._whole,
         ]  # fmt: skip
 
     # ---- lifecycle
@@ -211,6 +216,20 @@ class Player:
         if self.random.random() < 0.5:
             return self._done(f"string {variable.reference} other", False)
         return self._done(f"getstring {variable.reference}", self.machine.may("get"))
+
+    def _choose(self) -> Move:
+        """An enumeration that changes no value."""
+        _, variable = self._any("choice")
+        value = self.random.choice([1, 2, 3, 4, 0, 5, -1])
+        accepted = self.machine.may("set fixed") and 1 <= value <= 4
+        return self._done(f"integer {variable.reference} {value}", accepted)
+
+    def _whole(self) -> Move:
+        """Numbers of items and of events are read as integers, and as nothing else."""
+        _, variable = self._any("whole")
+        function = self.random.choice(["getinteger", "getinteger", "getreal", "getboolean"])
+        accepted = self.machine.may("get") and function == "getinteger"
+        return self._done(f"{function} {variable.reference}", accepted)
 
     def _value(self, v: FmuVariable) -> float:
         low = v.minimum if v.minimum is not None else -1.0
