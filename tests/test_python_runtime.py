@@ -154,11 +154,13 @@ def test_what_is_refused_is_answered_by_the_next_step(pendulum: Path) -> None:
 
 
 def test_values_that_there_are_none_of_are_nan(host: Host, files: Path) -> None:
-    *_, real, integer, _ = host.trace(files, [*begin(logging=1), "getreal 4294967295", "getinteger 0", "free"])
+    script = [*begin(logging=1), "getreal 4294967295", "getinteger 0", "step 0 0.1", "free"]
+    *_, real, integer, step, _ = host.trace(files, script)
     assert (real.status, np.isnan(real.values).all()) == (OK, True)
     assert "value reference 4294967295" in real.said
     assert (integer.status, integer.values) == (OK, [0.0])
     assert "is of type Real, not Integer" in integer.said
+    assert step.status == OK
 
 
 def test_a_failed_step_counts_as_terminated_for_ever(host: Host, files: Path) -> None:
@@ -301,6 +303,16 @@ print("alive")
     done = in_new_process(_with_tests(code), pendulum, files, count)
     assert (done.returncode, done.stdout) == (0, "alive\n"), done.stderr[-2000:]
     assert done.stderr.count("'length' must lie in") == count  # told where the host shows no FMI log, once
+
+
+def test_files_of_before_are_refused_with_the_cure(pendulum: Path, tmp_path: Path) -> None:
+    old = tmp_path / "x.fmu"
+    with zipfile.ZipFile(pendulum) as new, zipfile.ZipFile(old, "w") as archive:
+        for name in new.namelist():
+            if not name.endswith("interface.mbd"):
+                archive.writestr(name, new.read(name))
+    with pytest.raises(mbd.ModelError, match=r"'interface\.mbd' is missing .*; export .* again, or use the mbdfmu"):
+        mbd.fmu.simulate(old, 1.0, 0.1)
 
 
 def test_instances_that_cannot_be_made_do_not_crash(pendulum: Path, tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 pythonfmu's wrapper is unforgiving, so nothing may escape from here: an exception makes it release its objects twice,
 and the host crashes sooner or later. It also has no answer but that of a step, of which False means fmi2Discard. So
 what is refused anywhere else (a value that is not finite, a start that cannot be made) is logged, and every step is
-refused until a state is restored or the instance is reset. A step that fails is taken back and may be repeated.
+refused until a state is restored or the instance is reset; only values that cannot be read are no more than nan.
+A step that fails is taken back and may be repeated.
 """
 
 from __future__ import annotations
@@ -25,7 +26,16 @@ from mbdfmu import _solver
 from mbdfmu.calling import Called, checked, function_of, source_module
 from mbdfmu.errors import ModelError
 from mbdfmu.fmi.host import HOST
-from mbdfmu.fmi.resources import BLOB, CALLBACKS, ERROR_LOG, INTERFACE, SOLVER_LOG, Callback, callbacks_from_json
+from mbdfmu.fmi.resources import (
+    BLOB,
+    CALLBACKS,
+    DISCARD_LOG,
+    ERROR_LOG,
+    INTERFACE,
+    SOLVER_LOG,
+    Callback,
+    callbacks_from_json,
+)
 
 _LOGGER = logging.getLogger(__name__)
 _REFUSALS = (ModelError, _solver.NativeModelError, _solver.NativeStepFailed)  # told to the user in one sentence
@@ -81,6 +91,13 @@ def _moved_back(folder: str) -> bool:
     return in_front
 
 
+def _content(file: Path) -> bytes:
+    if not file.exists():
+        cure = "export the model again, or use the mbdfmu that wrote the FMU"
+        raise ModelError(f"'{file.name}' is missing among the resources of the FMU; {cure}")
+    return file.read_bytes()
+
+
 def _callbacks(resources: Path) -> list[Called]:
     """The model's functions in Python, in order."""
     file = resources / CALLBACKS
@@ -99,6 +116,7 @@ class Slave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._refused = False  # something that the wrapper cannot tell its host
+        self._printed = ""  # last, where nobody hears the FMI log
         self._native: Any = None
         is_new = _moved_back(self.resources)
         if not self._attempt(self._load, False) and is_new:
@@ -107,8 +125,8 @@ class Slave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
 
     def _load(self) -> bool:
         resources = Path(self.resources)
-        functions = _callbacks(resources)
-        self._native = _solver.Slave(*((resources / name).read_bytes() for name in (BLOB, INTERFACE)), functions)
+        model, interface = (_content(resources / name) for name in (BLOB, INTERFACE))
+        self._native = _solver.Slave(model, interface, _callbacks(resources))
         self._native.set_debug_logging(True, [])  # which categories are heard is left to the wrapper
         self.modelName = self._native.model
         return True
@@ -131,7 +149,8 @@ class Slave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
 
     def do_step(self, current_time: float, step_size: float) -> bool:
         if self._refused:
-            self.log("no step is made after what was refused before; restore a state or reset", Fmi2Status.error)
+            text = "no step is made after what was refused before; restore a state or reset the instance"
+            self.log(text, Fmi2Status.discard, DISCARD_LOG)
             return False
         answer = self._answer(lambda native: native.do_step(current_time, step_size))
         return answer < int(Fmi2Status.discard)
@@ -197,7 +216,7 @@ class Slave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
                 found = value
             return answer
 
-        self._demand(read)
+        self._answer(read)  # what is missing is seen; see the table in docs/fmu.md
         return found
 
     def _answer(self, call: Callable[[Any], int]) -> int:
@@ -234,7 +253,8 @@ class Slave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
 
     def _say(self, answer: int, category: str, text: str) -> None:
         self.log(text, answer, category)
-        if answer >= Fmi2Status.discard and not self._refused and HOST.get() is None:
+        if answer >= Fmi2Status.discard and not self._refused and HOST.get() is None and text != self._printed:
+            self._printed = text
             # most hosts show the FMI log on request only
             _LOGGER.error("FMU %s (%s): %s", self.modelName, self.instance_name, text)
 

@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass
 BLOB = "model.mbd"  # the compiled model
 INTERFACE = "interface.mbd"  # its variables, see solver/interface.hpp
 CALLBACKS = "callbacks.json"  # only where the model calls functions in Python
-ERROR_LOG, SOLVER_LOG = "logStatusError", "logSolver"
+ERROR_LOG, DISCARD_LOG, SOLVER_LOG = "logStatusError", "logStatusDiscard", "logSolver"
 LOG_CATEGORIES = {  # those of FMI 2.0.4 section 2.2.4 that occur, as solver/slave.cpp says them
     "logStatusWarning": "What a reader of the results has to know.",
-    "logStatusDiscard": "Why a step was taken back.",
+    DISCARD_LOG: "Why a step was taken back.",
     ERROR_LOG: "What was refused, and why.",
     "logStatusFatal": "Errors of the solver itself.",
     "logEvents": "Events, impacts and restarts, as they occur.",
