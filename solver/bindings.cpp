@@ -315,20 +315,20 @@ NB_MODULE(_solver, m) {
         // How what is reported changes: signals, a, lam, xdot, y along a direction, and signals along the motion.
         .def(
             "sensitivity",
-            [](Simulation& s, double t, Input q, Input v, Input x, Input u, Input udot, Input p) {
+            [](Simulation& s, double t, Input q, Input v, Input x, Input u, Input udot, Input p, double gain) {
                 const System& system = *s.system_;
                 check(q, system.nv, "q"), check(v, system.nv, "v"), check(x, system.nx, "x");
                 check(u, system.nu, "u"), check(udot, system.nu, "udot"), check(p, system.np, "p");
                 std::vector<double> signals(system.signal_count());
                 Sensitivity& found = s.sensitivity();
                 s.run([&] {
-                    found.look(s.instance);
+                    found.look(s.instance, gain);
                     found.along({t, q.data(), v.data(), x.data(), u.data(), udot.data(), p.data()}, signals.data());
                 });
                 return nb::make_tuple(own(std::move(signals)), copy(found.a()), copy(found.lambda()),
                                       copy(found.xdot()), copy(found.y()));
             },
-            "t"_a, "q"_a, "v"_a, "x"_a, "u"_a, "udot"_a, "p"_a)
+            "t"_a, "q"_a, "v"_a, "x"_a, "u"_a, "udot"_a, "p"_a, "gain"_a = 0.0)
         .def("signal_rates",
              [](Simulation& s) {
                  std::vector<double> rates(s.system_->signal_count());

@@ -30,12 +30,16 @@ Sensitivity::Sensitivity(const System& system)
       gamma_(system.nc),
       gaps_(system.nc),
       change_(system.n()),
+      v_(system.nv),
       a_(system.nv),
       lambda_(system.nc),
       xdot_(system.nx),
       y_(system.ny),
       rows_(system.n()),
-      shown_(system.signal_count()) {}
+      speeds_(system.nc),
+      shown_(system.signal_count()) {
+    rolls_ = std::find(system.level.begin(), system.level.end(), 1) != system.level.end();
+}
 
 void Sensitivity::look(const Instance& instance, double gain) {
     gain_ = gain;
@@ -51,15 +55,18 @@ void Sensitivity::factorise() {
     shift(0);
     rows(change_.data());
     Order order = here_.state.order;
-    if (!moved_.factorise(factor_, order))
-        throw StepFailed("derivatives at t = " + number(here_.state.t) +
-                         " s: the equations of motion are singular here");
+    if (!moved_.factorise(factor_, order)) refuse("the equations of motion are singular here");
+}
+
+void Sensitivity::refuse(const char* why) const {
+    throw StepFailed("derivatives at t = " + number(here_.state.t) + " s: " + why);
 }
 
 // (T20.1)
 void Sensitivity::along(const Direction& direction, double* signals) {
+    const Direction moving = with_velocities(direction);
     if (factor_.pivoting || shared_) factorise();  // such a factorisation does not last
-    turn_to(direction);
+    turn_to(moving);
     const auto residual = [&](double s, double* out) { shift(s), rows(out); };
     differentiate(residual, rows_);
     for (int k = 0; k < s_.n(); ++k) change_[k] = -rows_.slope[k];
@@ -149,6 +156,40 @@ void Sensitivity::feed_back(const Point& p, double* held) {
     }
 }
 
+// What rows of velocities say of the velocities as they are.
+void Sensitivity::speeds(double* out) {
+    s_.speeds(moved_.state_point(), moved_.work, out);
+    for (int k = 0; k < s_.nc; ++k)
+        if (s_.level[k] != 1) out[k] = 0;
+}
+
+// Whether the inputs and parameters of a direction drive rows of velocities; how, is in `speeds_` then.
+bool Sensitivity::drives(const Direction& d) {
+    if (!rolls_ || gain_ > 0) return false;
+    Direction given;
+    given.u = d.u, given.p = d.p;
+    turn_to(given);
+    differentiate([&](double s, double* out) { shift(s), speeds(out); }, speeds_);
+    return std::any_of(speeds_.slope.begin(), speeds_.slope.end(), [](double x) { return x != 0; });
+}
+
+// (T20.5)
+Sensitivity::Direction Sensitivity::with_velocities(Direction d) {
+    if (!drives(d)) return d;
+    turn_to({});
+    shift(0);
+    s_.residual_and_derivative(moved_.state_point(), {1, 0, 0, 0, 0}, moved_.work, change_.data());
+    Order order = here_.state.order;
+    if (!moved_.factorise(projection_, order)) refuse("the equations of motion are singular here");
+    std::fill(change_.begin(), change_.end(), 0.0);
+    for (int k = 0; k < s_.nc; ++k) change_[s_.nv + k] = -speeds_.slope[k];
+    moved_.mask_rows(change_.data());
+    moved_.solve(projection_, change_.data());
+    for (int k = 0; k < s_.nv; ++k) v_[k] = change_[k] + (d.v != nullptr ? d.v[k] : 0);
+    d.v = v_.data();
+    return d;
+}
+
 // Signals at what is shifted, with all unknowns that follow; rows that repeat others take their share of reactions.
 void Sensitivity::show(double s, double* out) {
     shift(s);
@@ -179,9 +220,7 @@ void Sensitivity::differentiate(F&& value, Differences& found) {
         if (best <= enough) return;
         s *= std::isfinite(doubt) ? std::clamp(std::sqrt(enough / doubt), least_cut, greatest_cut) : least_cut;
     }
-    if (!std::isfinite(best))
-        throw StepFailed("derivatives at t = " + number(here_.state.t) +
-                         " s: a value beside the present one is not finite");
+    if (!std::isfinite(best)) refuse("a value beside the present one is not finite");
 }
 
 // Fills `trial`; returns by how much slopes over one and over two steps differ at most.

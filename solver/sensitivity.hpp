@@ -21,11 +21,12 @@ public:
         const double *q = nullptr, *v = nullptr, *x = nullptr, *u = nullptr, *udot = nullptr, *p = nullptr;
     };
 
-    // At what `instance` has reported, until it is looked at anew. StepFailed where the system of index 1 is singular.
-    // `gain` 1/s: by which gaps of joints are fed back there (T20.11).
+    // At what `instance` has reported, until it is looked at anew; with gaps fed back where it has accelerated so by a
+    // `gain`, 1/s (T20.11). StepFailed where the system of index 1 is singular.
     void look(const Instance& instance, double gain = 0);
-    // The change of all signals (System::signal_count() numbers, or null) along a direction, with velocities as
-    // reported: neither positions nor velocities are made consistent again. StepFailed where there is none.
+    // The change of all signals (System::signal_count() numbers, or null) along a direction. Positions are not made
+    // consistent again, and velocities with rows of velocities only, which inputs and parameters may drive (T20.5);
+    // with a gain not even these. StepFailed where there is no such change.
     void along(const Direction& direction, double* signals);
     // The same along the motion: dt = 1, dq = v, dv = a, dX = Xdot. These are the rates of all signals.
     void in_time(double* signals);
@@ -47,19 +48,24 @@ private:
 
     const System& s_;
     Instance here_, moved_;  // copies: as reported, but for reactions with 0 in rows left out; and shifted from there
-    Factor factor_;
+    Factor factor_, projection_;
     Direction direction_;
     double gain_ = 0;
     double size_ = 0;      // of the direction, in the scales of what moves
     bool shared_ = false;  // reactions, among rows that repeat each other
-    std::vector<double> velocity_, gamma_, gaps_, change_, a_, lambda_, xdot_, y_;
-    Differences rows_, shown_;
+    bool rolls_ = false;   // there are rows of velocities
+    std::vector<double> velocity_, gamma_, gaps_, change_, v_, a_, lambda_, xdot_, y_;
+    Differences rows_, speeds_, shown_;
 
+    [[noreturn]] void refuse(const char* why) const;
     double size_of(const Direction& d) const;
     void shift(double s);
     void turn_to(const Direction& direction);
     void rows(double* out);
     void feed_back(const Point& p, double* held);
+    void speeds(double* out);
+    bool drives(const Direction& d);
+    Direction with_velocities(Direction d);
     void factorise();
     void show(double s, double* out);
     template <class F>

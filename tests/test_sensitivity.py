@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import mbdfmu as mbd
+from mbdfmu.description import Description
 
 Vector = NDArray[np.float64]
 MODELS = [name for name in mbd.models.names() if name != "full_vehicle"]  # which takes seconds to compile
@@ -21,8 +22,8 @@ RESOLVED = 1e-3  # of a signal's size: slopes below that are compared with it, a
 class Run:
     """A simulation after some motion, and what it reports there."""
 
-    def __init__(self, name: str, time: float = 0.07, **settings: Any) -> None:
-        self.model = mbd.models.load(name)
+    def __init__(self, model: str | mbd.Model, time: float = 0.07, **settings: Any) -> None:
+        self.model = mbd.models.load(model) if isinstance(model, str) else model
         self.simulation = self.model.start(**{"tolerance": 1e-8, **settings})
         self.native = self.simulation._native
         for k, given in enumerate(self.simulation._lowered.inputs):
@@ -35,12 +36,12 @@ class Run:
         s = self.native.system
         self.sizes = {"q": s.nv, "v": s.nv, "x": s.nx, "u": s.nu, "udot": s.nu, "p": s.np}
 
-    def all_along(self, t: float = 0.0, **directions: Vector) -> tuple[Vector, ...]:
+    def all_along(self, t: float = 0.0, gain: float = 0.0, **directions: Vector) -> tuple[Vector, ...]:
         parts = {space: np.zeros(size) for space, size in self.sizes.items()} | directions
-        return tuple(map(np.asarray, self.native.sensitivity(t, *(parts[space] for space in SPACES))))
+        return tuple(map(np.asarray, self.native.sensitivity(t, *(parts[space] for space in SPACES), gain)))
 
     def along(self, t: float = 0.0, **directions: Vector) -> Vector:
-        return self.all_along(t, **directions)[0]
+        return self.all_along(t, 0.0, **directions)[0]
 
     def close(self, found: Vector, wanted: Vector, limit: float = 1e-6, resolved: float = RESOLVED) -> None:
         size = np.maximum(np.abs(wanted), resolved * np.maximum(np.abs(self.signals), 1.0))
@@ -77,11 +78,57 @@ def test_motions_that_joints_allow_act_as_in_the_linear_model(name: str) -> None
         run.close(run.along(0.0, **{space: np.ascontiguousarray(column[at]) for space, at in rows.items()}), column)
 
 
+# ---------------------------------------------------------------- inputs, as an environment sees them
+
+
+def driven() -> mbd.Model:
+    """Rows of velocities that an input and a parameter drive, beside a joint and a state."""
+    return mbd.Model.from_description(Description.model_validate({
+        "format_version": 1, "name": "driven", "length": 1.0,
+        "parameters": {"way": {"value": 0.7, "unit": "1"}},
+        "inputs": {"speed": {"unit": "m/s"}, "push": {"unit": "N"}},
+        "bodies": {"cart": {"mass": 1.0, "inertia": 0.1}, "bob": {"mass": 2.0, "inertia": 0.1, "position": [0, -1]}},
+        "joints": {"rail": {"type": "prismatic", "i": {"body": "ground"}, "j": {"body": "cart"}},
+                   "hinge": {"type": "revolute", "i": {"body": "cart"}, "j": {"body": "bob", "at": [0, 1]}}},
+        "motions": {"drive": {"of": "cart.x", "unit": "m", "level": "velocity", "value": "way*speed + sin(bob.phi)"}},
+        "forces": {"load": {"type": "vector", "i": {"body": "ground"}, "j": {"body": "bob"}, "force": ["push", 0]}},
+    }))  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["driven", *INPUTS])
+def test_inputs_act_as_a_change_of_them_does(name: str) -> None:
+    """All that is reported after an input has been set, velocities too where inputs drive them."""
+    run = Run(driven() if name == "driven" else name)
+    native, state = run.native, run.native.save()
+
+    def changed(k: int, change: float) -> Vector:
+        native.restore(state)
+        native.set_input(k, state.u[k] + change, 0.0)
+        native.report()
+        return np.asarray(native.signals())
+
+    for k in range(run.sizes["u"]):
+        wanted = (changed(k, 1e-4) - changed(k, -1e-4)) / 2e-4
+        native.restore(state)
+        run.close(run.along(u=np.eye(run.sizes["u"])[k]), wanted, resolved=0.1)
+
+
+def test_parameters_that_drive_velocities_act_too() -> None:
+    run = Run(driven())
+    found = dict(zip(run.simulation.names, run.along(p=np.ones(run.sizes["p"]) * 0), strict=True))
+    assert not any(found.values())
+    at = run.simulation._lowered.parameters["way"]
+    found = dict(zip(run.simulation.names, run.along(p=np.eye(run.sizes["p"])[at]), strict=True))
+    assert found["cart.vx"] == pytest.approx(0.02, rel=1e-9)  # the present speed
+    assert (found["cart.x"], found["bob.phi"]) == (0, 0)
+
+
 # ---------------------------------------------------------------- any direction, in space too: what has to stay zero
 
 
+@pytest.mark.parametrize("gain", [0.0, 5.0], ids=["", "with feedback"])
 @pytest.mark.parametrize("name", MODELS)
-def test_the_equations_hold_along_any_direction(name: str) -> None:
+def test_the_equations_hold_along_any_direction(name: str, gain: float) -> None:
     """Rows of motion, states and variables, and Phi'' = G a - gamma, do not change along (dw, dz) to first order."""
     run = Run(name, time=0.02)
     native, s = run.native, run.native.system
@@ -89,7 +136,7 @@ def test_the_equations_hold_along_any_direction(name: str) -> None:
     native.report()
     state, draw = native.save(), np.random.default_rng(3)
     dq, dv, dx = (draw.uniform(-1, 1, run.sizes[space]) for space in ("q", "v", "x"))
-    _, da, dlam, dxdot, dy = run.all_along(t=1.0, q=dq, v=dv, x=dx)
+    _, da, dlam, dxdot, dy = run.all_along(t=1.0, gain=gain, q=dq, v=dv, x=dx)
     at = slice(s.nv, s.nv + s.nc)
     held = np.setdiff1d(np.arange(s.n), state.dropped)
 
@@ -102,7 +149,10 @@ def test_the_equations_hold_along_any_direction(name: str) -> None:
         second = np.zeros((s.nc, s.nv))
         mine = (s.rows >= s.nv) & (s.rows < s.nv + s.nc) & (s.cols < s.nv)
         np.add.at(second, (s.rows[mine] - s.nv, s.cols[mine]), entries[mine])
-        r[at] = second @ a - native.rates(state.t + h, q, v)[1]
+        speed, gamma = native.rates(state.t + h, q, v)
+        phi = native.constraints(state.t + h, q)
+        fed_back = [2 * gain * speed + gain**2 * phi, gain * speed, 0 * speed]  # of rows by their level (T20.11)
+        r[at] = second @ a - gamma + (np.choose(s.levels, fed_back) if s.nc else 0)
         found: Vector = np.asarray(r)[held]
         return found
 

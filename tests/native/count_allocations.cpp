@@ -1,4 +1,4 @@
-// Counts allocations between steps: after the first steps have sized everything, a step allocates nothing.
+// Counts allocations between steps and of derivatives: once everything has its size, nothing is allocated any more.
 // Usage: count_allocations BLOB END_TIME STEP SCHEME OPTION...   (STEP 0 = error-controlled)
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +9,7 @@
 
 #include "driver.hpp"
 #include "schemes/table.hpp"
+#include "sensitivity.hpp"
 
 static long allocations = 0;
 
@@ -19,6 +20,24 @@ void* operator new(std::size_t size) {
 }
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+// Allocations of all derivatives at what is reported, after the first ones.
+static long of_derivatives(const mbd::System& system, mbd::Instance& instance) {
+    mbd::Sensitivity sensitivity(system);
+    const std::vector<double> inputs(system.nu, 1.0), parameters(system.np, 1.0);
+    std::vector<double> signals(system.signal_count());
+    long before = 0;
+    for (int turn = 0; turn < 2; ++turn) {
+        instance.report();
+        before = allocations;
+        sensitivity.look(instance);
+        sensitivity.in_time(signals.data());
+        mbd::Sensitivity::Direction direction;
+        direction.u = inputs.data(), direction.p = parameters.data();
+        sensitivity.along(direction, signals.data());
+    }
+    return allocations - before;
+}
 
 int main(int count, char** argv) {
     std::ifstream file(argv[1], std::ios::binary);
@@ -36,5 +55,7 @@ int main(int count, char** argv) {
     driver.advance(end / 2);
     const long before = allocations, steps = driver.statistics.steps;
     for (int k = 1; k <= 64; ++k) driver.advance(end / 2 + k * (end / 128));
-    std::printf("%ld %ld %ld\n", allocations - before, driver.statistics.steps - steps, driver.statistics.fallbacks);
+    const long of_steps = allocations - before;
+    std::printf("%ld %ld %ld %ld\n", of_steps, driver.statistics.steps - steps, driver.statistics.fallbacks,
+                of_derivatives(system, instance));
 }
