@@ -57,6 +57,12 @@ def test_instances_leave_no_memory_and_no_open_file(host: Host, folder: Path, co
     assert numbers["files before"] == numbers["files after"]
 
 
+def test_loading_and_unloading_leaves_nothing(host: Host, folder: Path, counts: Callable[..., int]) -> None:
+    numbers = host.run("loads", folder, ["instantiate", "free"], counts(5000), seconds=600).counted
+    assert numbers["bytes a cycle"] < 100  # a C++ library of its own would keep 73 kB
+    assert numbers["files before"] == numbers["files after"]
+
+
 def test_runs_leave_no_memory_and_no_open_file(host: Host, folder: Path, look: str, counts: Callable[..., int]) -> None:
     script = [*begin(), "step 0 0.01", "save 1", "restore 1", look, "reset", "free"]
     numbers = host.run("cycles", folder, script, counts(10_000, 0.1), seconds=600).counted

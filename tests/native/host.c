@@ -3,6 +3,7 @@
  *
  *   host play    [-s] FOLDER SCRIPT        one call a line; values that are read are printed with 17 digits
  *   host cycles  FOLDER SCRIPT COUNT       plays it COUNT times; prints bytes a cycle and open files before and after
+ *   host loads   FOLDER SCRIPT COUNT       the same, and the library is loaded and unloaded every time
  *   host threads FOLDER SCRIPT COUNT       plays it alone, then in COUNT threads at once; the same output or failure
  *
  * -s: go on after refusals, and print after every call its status and what was said (`= 3 logStatusError: ...`).
@@ -773,16 +774,24 @@ static int play_quietly(const Fmu* fmu, const char* script) {
     return refused;
 }
 
-static int mode_cycles(const Fmu* fmu, const char* script, int count) {
+/* `folder`: that the FMU is loaded from every time; null: it is loaded. */
+static int play_again(Fmu* fmu, const char* folder, const char* script) {
+    if (folder) load(fmu, folder);
+    int refused = play_quietly(fmu, script);
+    if (folder) unload(fmu);
+    return refused;
+}
+
+static int mode_cycles(Fmu* fmu, const char* folder, const char* script, int count) {
     enum { WARM = 50 }; /* what a library keeps after its first use is no leak */
     for (int k = 0; k < WARM; ++k)
-        if (play_quietly(fmu, script)) return 1;
+        if (play_again(fmu, folder, script)) return 1;
     int files = open_files();
     double bytes = bytes_in_use();
     for (int k = 0; k < count; ++k)
-        if (play_quietly(fmu, script)) return 1;
-    printf("bytes a cycle,files before,files after\n%.17g,%d,%d\n", (bytes_in_use() - bytes) / count, files,
-           open_files());
+        if (play_again(fmu, folder, script)) return 1;
+    bytes = (bytes_in_use() - bytes) / count;
+    printf("bytes a cycle,files before,files after\n%.17g,%d,%d\n", bytes, files, open_files());
     return 0;
 }
 
@@ -822,24 +831,31 @@ static int mode_threads(const Fmu* fmu, const char* script, int count) {
     return different != 0;
 }
 
+static int run_mode(const char* mode, const char* folder, const char* script, int repeats, int trace) {
+    Fmu fmu;
+    if (!strcmp(mode, "loads")) return mode_cycles(&fmu, folder, script, repeats);
+    load(&fmu, folder);
+    int code = 2;
+    if (!strcmp(mode, "play"))
+        code = mode_play(&fmu, script, trace);
+    else if (!strcmp(mode, "cycles"))
+        code = mode_cycles(&fmu, NULL, script, repeats);
+    else if (!strcmp(mode, "threads"))
+        code = mode_threads(&fmu, script, repeats);
+    else
+        fprintf(stderr, "host: there is no mode %s\n", mode);
+    unload(&fmu);
+    return code;
+}
+
 static int run(int count, char** arguments) {
     int trace = count > 2 && !strcmp(arguments[2], "-s");
-    if (count < 4 + trace) die("usage: host play [-s] FOLDER SCRIPT | host cycles|threads FOLDER SCRIPT COUNT");
-    const char* mode = arguments[1];
-    int repeats = count > 4 ? atoi(arguments[4]) : 0, code = 2;
-    Fmu fmu;
-    load(&fmu, arguments[2 + trace]);
+    if (count < 4 + trace) die("usage: host play [-s] FOLDER SCRIPT | host cycles|loads|threads FOLDER SCRIPT COUNT");
+    int repeats = count > 4 + trace ? atoi(arguments[4 + trace]) : 0;
+    if (strcmp(arguments[1], "play") && repeats < 1) die("%s: how often?", arguments[1]);
     Text script = content_of(arguments[3 + trace]);
-    if (!strcmp(mode, "play"))
-        code = mode_play(&fmu, script.data, trace);
-    else if (!strcmp(mode, "cycles") && repeats > 0)
-        code = mode_cycles(&fmu, script.data, repeats);
-    else if (!strcmp(mode, "threads") && repeats > 0)
-        code = mode_threads(&fmu, script.data, repeats);
-    else
-        fprintf(stderr, "host: no mode %s with that count\n", mode);
+    int code = run_mode(arguments[1], arguments[2 + trace], script.data, repeats, trace);
     free(script.data);
-    unload(&fmu);
     return code;
 }
 
