@@ -18,11 +18,15 @@ import mbdfmu as mbd
 
 STEP = 0.01  # communication step of most tests, s
 RUNTIMES = ("native", "python")
-FAMILIES = {"chain": {"N": 3}, "four_bar": {}}
+FAMILIES = {"chain": {"N": 3}, "four_bar": {}}  # small ones
+MODELS = [*mbd.models.names(), "own_coordinates"]
 _CALLED = {"Enumeration": "Integer"}
 
 
 def shipped(name: str) -> mbd.Model:
+    """One of MODELS."""
+    if name == "own_coordinates":
+        return user_coordinates()
     return mbd.models.load(name, **FAMILIES.get(name, {}))
 
 

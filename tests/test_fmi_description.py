@@ -12,6 +12,7 @@ import fmpy
 import numpy as np
 import pytest
 from fmpy.validation import validate_fmu
+from fmu_instances import MODELS, shipped, user_coordinates
 from lxml import etree
 
 import mbdfmu as mbd
@@ -26,28 +27,8 @@ from mbdfmu.fmi.variables import PARAMETER, ROLES, SETTING, TYPES, Table, Variab
 from mbdfmu.schemes import Scheme
 from mbdfmu.units import BASE, unit
 
-FAMILIES = {"chain": {"N": 3}, "four_bar": {}}
 TOOL = "mbdfmu 1.2.3"
 SCHEMA = Path(fmpy.__file__).parent / "schema" / "fmi2" / "fmi2ModelDescription.xsd"
-
-
-def shipped(name: str) -> mbd.Model:
-    if name == "own_coordinates":
-        return user_coordinates()
-    return mbd.models.load(name, **FAMILIES.get(name, {}))
-
-
-def user_coordinates() -> mbd.Model:
-    """A pendulum in the user's own coordinate, whose velocity is called der(theta)."""
-    model = mbd.Model("own_coordinates")
-    model.add("g", 9.81)
-    model.add("theta", mbd.Coordinate(start=0.5, force="-g*sin(theta)"))
-    model.add_mass("theta", 1.0)
-    model.add("rate", "der(theta)")
-    return model
-
-
-MODELS = [*mbd.models.names(), "own_coordinates"]
 
 
 def table(model: mbd.Model, **given: Any) -> Table:

@@ -14,6 +14,7 @@ import pytest
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import fmi2Discard, fmi2Error
 from fmu_instances import (
+    MODELS,
     RUNTIMES,
     STEP,
     FMU2Named,
@@ -67,9 +68,9 @@ def spring(runtime: str, folder: Path) -> Path:
 # ---------------------------------------------------------------- equal to the model
 
 
-@pytest.mark.parametrize("name", [*mbd.models.names(), "own_coordinates"])
+@pytest.mark.parametrize("name", MODELS)
 def test_start_values_are_what_initialisation_reads(name: str, runtime: str, tmp_path: Path) -> None:
-    model = user_coordinates() if name == "own_coordinates" else shipped(name)
+    model = shipped(name)
     started = model.start()
     with opened(model.export_fmu(tmp_path / "x.fmu", runtime=runtime)) as fmu:
         fmu.setupExperiment(startTime=0.0)

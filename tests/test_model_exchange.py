@@ -15,6 +15,7 @@ import pytest
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import FMU2Model
 from fmpy.validation import validate_fmu
+from fmu_instances import shipped
 from lxml import etree
 from numpy.typing import NDArray
 from reference import contact
@@ -24,13 +25,8 @@ from scipy.integrate import DOP853
 import mbdfmu as mbd
 
 TIGHT = 1e-9  # of CVode, relative
-FAMILIES = {"chain": {"N": 3}, "four_bar": {}}
 # CVode takes long with these behind a border in Python.
 SLOW = {"full_vehicle", "ring", "stiff_double_pendulum", "andrews_stiff", "stick_slip", "gyroscope", "double_wishbone"}
-
-
-def shipped(name: str) -> mbd.Model:
-    return mbd.models.load(name, **FAMILIES.get(name, {}))
 
 
 def exported(model: mbd.Model, folder: Path, **choices: Any) -> Path:

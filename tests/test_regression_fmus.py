@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from fmu_instances import shipped
 from fmu_suite import STEP, TIMES, Fault, build, write_reference
 from fmu_suite import reference as right
 
@@ -23,8 +24,6 @@ from mbdfmu.regression import Terms, Verdict, cases, judge, record, write_report
 from mbdfmu.regression.isolated import Isolated
 from mbdfmu.regression.story import Conditions
 from mbdfmu.results import Result
-
-FAMILIES = {"chain": {"N": 3}, "four_bar": {}}
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +168,7 @@ def excited(model: mbd.Model) -> dict[str, Any]:
 @pytest.mark.parametrize("name", mbd.models.names())
 def test_every_shipped_model_agrees_with_its_fmu(name: str, runtime: str, tmp_path: Path) -> None:
     """The reference is the model's own run, so this is no comparison of an FMU with itself."""
-    model = mbd.models.load(name, **FAMILIES.get(name, {}))
+    model = shipped(name)
     inputs = excited(model)
     result = model.simulate(0.3, STEP, inputs=inputs, record=[*model.symbolic.description.outputs] or None)
     fmu = model.export_fmu(tmp_path / "x.fmu", runtime)
