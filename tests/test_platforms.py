@@ -6,6 +6,7 @@ What an emulated processor or system computes is compared with this machine's ow
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -62,6 +63,7 @@ def library(platform: str) -> Path:
 def parsed(path: Path) -> Any:
     """To be held by a name as long as parts of it are used: these do not keep it alive."""
     lief = pytest.importorskip("lief", reason="lief is not installed (make native-binaries installs it)")
+    lief.logging.disable()
     return lief.parse(str(path))
 
 
@@ -72,13 +74,17 @@ def functions(path: Path) -> set[str]:
     return {name.removeprefix("_") for name in names} if path.suffix == ".dylib" else names
 
 
+# What zig's linker for macOS shows besides: C++'s operators new and delete, which macOS wants to be the same in all of a
+# process, and two names of its own.
+BESIDES = re.compile(r"_Zn[aw]m\w*|_Zd[al]Pv\w*|__dso_handle|_mh_dylib_header")
+
+
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_every_platform_shows_the_same_functions(platform: str) -> None:
     seen = functions(library(platform))
-    # zig's linker for macOS shows C++'s operators new and delete, which macOS wants to be the same in a process.
-    others = {name for name in seen if not name.startswith(("fmi2", "fmi3"))}
-    assert {name for name in others if platform not in ("darwin64", "aarch64-darwin") or "Zn" not in name} == set()
-    assert seen - others == {n for n in functions(next(iter(available().values()))) if n.startswith("fmi")}
+    if PLATFORMS[platform].suffix == ".dylib":
+        seen = {name for name in seen if not BESIDES.fullmatch(name)}
+    assert seen == functions(available()["linux64"])
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
