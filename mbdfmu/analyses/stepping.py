@@ -217,7 +217,7 @@ class Simulation:
         return search(self._native, self._lowered, self._given, tolerance, limit)
 
     def save(self) -> Any:
-        """The state as a value; restoring it continues bit for bit."""
+        """The state as a value, which can be pickled; restoring it continues bit for bit, in another process too."""
         return self._native.save()
 
     def restore(self, state: Any) -> None:
