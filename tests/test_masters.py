@@ -128,6 +128,24 @@ def test_a_host_without_python_gives_the_same_bits(host: Host, case: Case, tmp_p
     assert np.array_equal(got, case.expected), worst(case, got, case.expected)
 
 
+def test_inputs_with_slopes_follow_lines(host: Host, case: Case, tmp_path: Path) -> None:
+    if not case.inputs:
+        pytest.skip("the model has no inputs")
+    size, lines = float(case.times[1]), begin(tolerance=case.facts.tolerance or "-")
+    corners = {n: np.append(u, u[-1]) for n, u in case.inputs.items()}
+    for k in range(STEPS):
+        references = {case.facts.variable(n).reference: u for n, u in corners.items()}
+        lines.append("real " + " ".join(f"{r} {float(u[k])!r}" for r, u in references.items()))
+        lines.append("slope 1 " + " ".join(f"{r} {float((u[k + 1] - u[k]) / size)!r}" for r, u in references.items()))
+        a, b = float(case.times[k]), float(case.times[k + 1])
+        lines += [f"step {a!r} {b - a!r}", "getreal " + " ".join(map(str, case.references))]
+    got = np.array(host.play(unpacked(case.facts.path, tmp_path / "fmu"), lines).table)
+    given = {n: (case.times, u) for n, u in corners.items()}
+    result = case.model.simulate(case.times[-1], size, inputs=given, record=case.names, tolerance=case.facts.tolerance)
+    expected = np.column_stack([result[n] for n in case.names])[1:]
+    assert close(got, expected), worst(case, got, expected)
+
+
 def run_in(master: str, case: Case, folder: Path) -> NDArray[np.float64]:
     """A process of its own, so that a crash is a failure of this test alone."""
     if importlib.util.find_spec(masters.PACKAGES[master]) is None:
