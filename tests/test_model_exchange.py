@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 from reference import contact
 from reference.states import reference
 from scipy.integrate import DOP853
+from test_redundancy import flat
 
 import mbdfmu as mbd
+from mbdfmu.joints import Prismatic, Revolute
 
 TIGHT = 1e-9  # of CVode, relative
 # CVode takes long with these behind a border in Python.
@@ -371,6 +373,68 @@ def test_a_formula_of_order_eight_meets_simulate(tmp_path: Path) -> None:
         for unknown in fmu.description.derivatives:
             name = unknown.variable.derivative.name
             assert fmu.look(name)[0] == pytest.approx(best[name][-1], rel=1e-7, abs=1e-7), name
+
+
+def test_a_state_goes_on_from_bytes_in_another_instance(tmp_path: Path) -> None:
+    with opened(exported(shipped("trebuchet"), tmp_path)) as one, opened(tmp_path / "x.fmu") as other:
+        one.begin()
+        run_on(one, 0.0, 0.4, 100)  # the trough has let go of the stone
+        saved = one.serializeFMUState(one.getFMUState())
+        other.begin()
+        other.setFMUState(other.deserializeFMUState(saved))
+        assert (run_on(one, 0.4, 0.6, 50) == run_on(other, 0.4, 0.6, 50)).all()
+
+
+def test_a_reset_instance_begins_anew(slider_crank: Path) -> None:
+    with opened(slider_crank) as fmu:
+        fmu.begin(crank__omega__start=3.0)
+        once = run_on(fmu, 0.0, 0.1, 10)
+        fmu.reset()
+        fmu.begin(crank__omega__start=3.0)
+        assert (run_on(fmu, 0.0, 0.1, 10) == once).all()
+
+
+# ---------------------------------------------------------------- special mechanisms
+
+
+def test_motion_goes_on_from_a_singular_start(tmp_path: Path) -> None:
+    """A parallelogram that starts stretched: one row repeats others there, and nowhere else; CVode at 1e-8 leaves 1e-6
+    beside 1e-10."""
+    ends = [cvode(exported(flat(), tmp_path), 1.0, ["left.phi", "right.phi", "top.phi"], tolerance)
+            for tolerance in (1e-8, 1e-10)]  # fmt: skip
+    left, right, top = (ends[1][name][-1] for name in ("left.phi", "right.phi", "top.phi"))
+    assert (right, top) == pytest.approx((left, 0.0), abs=1e-8)
+    assert ends[0]["left.phi"][-1] == pytest.approx(left, abs=1e-6)
+
+
+def driven(value: str, level: str = "position", **more: Any) -> mbd.Model:
+    model = mbd.Model("driven", gravity=(0, -9.81))
+    model.add("cart", mbd.Body(mass=1.0, inertia=0.1, **more))
+    model.add("rail", Prismatic(i={"body": "ground"}, j={"body": "cart"}))
+    model.add("bar", mbd.Body(mass=1.0, inertia=0.1, position=(0, -0.5), **more))
+    model.add("pin", Revolute(i={"body": "cart"}, j={"body": "bar", "at": (0, 0.5)}))
+    model.add("drive", mbd.Motion(of="rail.displacement", value=value, level=level))
+    return model
+
+
+def test_a_motion_over_time_is_followed(tmp_path: Path) -> None:
+    """A cart driven by a sine, a bar hangs from it: 1e-6 of CVode at 1e-9, and the cart where it has to be."""
+    model = driven("0.2*sin(3*time)", velocity=(0.6, 0))
+    rows = cvode(exported(model, tmp_path), 1.0, ["cart.x", "bar.phi"])
+    assert rows["cart.x"][-1] == pytest.approx(0.2 * np.sin(3.0), abs=1e-8)
+    assert rows["bar.phi"][-1] == pytest.approx(ours(model, 1.0)["bar.phi"][-1], abs=1e-6)
+
+
+def test_a_speed_that_an_input_prescribes_jumps_at_an_event(tmp_path: Path) -> None:
+    model = driven("speed", level="velocity")
+    model.add("speed", mbd.Input(unit="m/s"))
+    with opened(exported(model, tmp_path)) as fmu:
+        fmu.begin()
+        fmu.put(speed=0.1)
+        assert fmu.completedIntegratorStep()[0]
+        fmu.enterEventMode()
+        assert fmu.newDiscreteStates()[3]
+        assert fmu.look("cart.vx") == pytest.approx([0.1], abs=1e-13)
 
 
 # ---------------------------------------------------------------- directional derivatives
