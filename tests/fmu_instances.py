@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ MODELS = [*mbd.models.names(), "own_coordinates"]
 _CALLED = {"Enumeration": "Integer"}
 
 
+@cache
 def shipped(name: str) -> mbd.Model:
-    """One of MODELS."""
+    """One of MODELS, for all tests, which change nothing about it: compiling takes longer than exporting."""
     if name == "own_coordinates":
         return user_coordinates()
     return mbd.models.load(name, **FAMILIES.get(name, {}))
