@@ -7,7 +7,8 @@ namespace {
 
 // Gaps die away by exp(-1) in the time in which the model moves by a unit of length or angle over this (T20.11).
 constexpr double gain_over_pace = 0.5;
-constexpr double changed = 2;           // the gain is adapted where it is off by this factor
+constexpr double least_gain = std::numeric_limits<double>::min();  // of a model at rest
+constexpr double changed = 2;                                      // the gain is adapted where it is off by this factor
 constexpr double open_enough = 10;      // times the tolerance: then joints are closed at the end of a step
 constexpr double least_open = 1e-10;    // what rounding may leave, with a margin
 constexpr double greatest_open = 1e-4;  // of the model's length
@@ -43,7 +44,7 @@ void Exchange::start(double tolerance) {
     memory(PACE) = pace();
     for (int k = 0; k < system_.nv; ++k)  // from rest, accelerations show it
         memory(PACE) = std::max(memory(PACE), std::sqrt(std::fabs(s.a[k]) / instance_.unit(k)));
-    memory(GAIN) = gain_over_pace * memory(PACE);
+    memory(GAIN) = std::max(gain_over_pace * memory(PACE), least_gain);
     fresh_ = false;
     if (happenings_.any()) happenings_.take_sides();
 }

@@ -134,7 +134,8 @@ def ours(model: mbd.Model, end: float, **more: Any) -> mbd.Result:
 # ---------------------------------------------------------------- the XML
 
 
-@pytest.mark.parametrize("name", mbd.models.names())
+@pytest.mark.parametrize("name", [n if n != "full_vehicle" else pytest.param(n, marks=pytest.mark.nightly)
+                                  for n in mbd.models.names()])  # fmt: skip
 def test_every_model_gives_a_valid_fmu(name: str, tmp_path: Path) -> None:
     model = shipped(name)
     path = exported(model, tmp_path)

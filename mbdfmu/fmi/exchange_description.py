@@ -17,8 +17,12 @@ from mbdfmu.lowering import Lowered
 from mbdfmu.units import differentiated
 
 RATES_FROM = 3_000_000  # value references of derivatives that are no signals of the model
-# The settings that an integrator outside leaves something to do.
-KEPT_SETTINGS = (f"{SOLVER}tolerance", f"{SOLVER}log_level")
+# The settings that an integrator outside leaves something to do, and what that is where it is another.
+KEPT_SETTINGS = {
+    f"{SOLVER}tolerance": "of the integrator, relative; joints that are open by ten times that are closed at an event; "
+    "where unchanged, the experiment's counts",
+    f"{SOLVER}log_level": "",
+}
 _NEXT = {"q": "v", "v": "a", "x": "xd"}
 
 
@@ -71,7 +75,7 @@ def with_states(signals: Sequence[str] | None, lowered: Lowered) -> Sequence[str
 def shown_in_exchange(table: Table) -> Table:
     """The table without the settings of schemes, which do not run: none of them would change anything."""
     shown = (v for v in table.variables if v.role != SETTING or v.name in KEPT_SETTINGS)
-    return replace(table, variables=tuple(shown))
+    return replace(table, variables=tuple(replace(v, text=KEPT_SETTINGS.get(v.name) or v.text) for v in shown))
 
 
 def for_exchange(table: Table, lowered: Lowered) -> Table:
