@@ -74,8 +74,8 @@ def functions(path: Path) -> set[str]:
     return {name.removeprefix("_") for name in names} if path.suffix == ".dylib" else names
 
 
-# What zig's linker for macOS shows besides: C++'s operators new and delete, which macOS wants to be the same in all of a
-# process, and two names of its own.
+# What zig's linker for macOS shows besides: the operators new and delete of C++, which macOS wants to be the same
+# throughout a process, and two names of its own.
 BESIDES = re.compile(r"_Zn[aw]m\w*|_Zd[al]Pv\w*|__dso_handle|_mh_dylib_header")
 
 
