@@ -8,7 +8,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, distribution, version
+from importlib.metadata import distribution, version
 from pathlib import Path
 
 from mbdfmu.analyses import Settings
@@ -163,10 +163,7 @@ def _check(path: str | os.PathLike[str], runtime: str, choices: Choices) -> None
 
 
 def _tool(runtime: str) -> str:
-    try:
-        own = f"mbdfmu {version('mbdfmu')}"
-    except PackageNotFoundError:  # run from a source folder
-        own = "mbdfmu"
+    own = f"mbdfmu {version('mbdfmu')}"
     return f"{own} with pythonfmu {version('pythonfmu')}" if runtime == PYTHON else own
 
 
