@@ -14,6 +14,8 @@ constexpr double least_cut = 0.01, greatest_cut = 0.3;
 constexpr double rounding = 1e-13;   // of a value
 constexpr double negligible = 1e-6;  // of the largest slope: what is smaller may be less exact
 constexpr double steps[] = {-2, -1, 1, 2};
+constexpr double broken = 0.1;  // slopes over one and two steps that differ by this have a jump between
+constexpr double steps_ahead[] = {1, 2, 3, 4}, weights_ahead[] = {-13. / 3, 19. / 2, -7, 11. / 6};  // (T20.6)
 
 // to := from + s by, where that moves
 void shift_by(std::vector<double>& to, const std::vector<double>& from, double s, const double* by) {
@@ -204,11 +206,32 @@ void Sensitivity::show(double s, double* out) {
     moved_.signals(out);
 }
 
-// (T20.4) with a step at which it is exact; where functions have a kink, with the best that was tried.
 template <class F>
 void Sensitivity::differentiate(F&& value, Differences& found) {
     std::fill(found.slope.begin(), found.slope.end(), 0.0);
     if (size_ == 0) return;
+    double doubt = between_both_sides(value, found);
+    if (direction_.t > 0 && !(doubt <= broken)) doubt = on_the_side_ahead(value, found);
+    if (!std::isfinite(doubt)) refuse("a value beside the present one is not finite");
+}
+
+// Where something jumps as time passes (T20.6).
+template <class F>
+double Sensitivity::on_the_side_ahead(F&& value, Differences& found) {
+    const double s = 0.1 * first_step / size_;
+    for (int k = 0; k < 4; ++k) value(steps_ahead[k] * s, found.at[k].data());
+    double sum = 0;
+    for (std::size_t c = 0; c < found.slope.size(); ++c) {
+        found.slope[c] = 0;
+        for (int k = 0; k < 4; ++k) found.slope[c] += weights_ahead[k] * found.at[k][c] / s;
+        sum += std::fabs(found.slope[c]);
+    }
+    return sum;
+}
+
+// (T20.4) with a step at which it is exact; where functions have a kink, with the best that was tried.
+template <class F>
+double Sensitivity::between_both_sides(F&& value, Differences& found) {
     double s = first_step / size_, best = std::numeric_limits<double>::infinity();
     for (int attempt = 0; attempt < most_attempts; ++attempt) {
         for (int k = 0; k < 4; ++k) value(steps[k] * s, found.at[k].data());
@@ -216,11 +239,11 @@ void Sensitivity::differentiate(F&& value, Differences& found) {
         if (doubt < best)
             best = doubt, found.slope.swap(found.trial);
         else if (std::isfinite(best))
-            return;  // rounding: shorter steps are worse
-        if (best <= enough) return;
+            break;  // rounding: shorter steps are worse
+        if (best <= enough) break;
         s *= std::isfinite(doubt) ? std::clamp(std::sqrt(enough / doubt), least_cut, greatest_cut) : least_cut;
     }
-    if (!std::isfinite(best)) refuse("a value beside the present one is not finite");
+    return best;
 }
 
 // Fills `trial`; returns by how much slopes over one and over two steps differ at most.

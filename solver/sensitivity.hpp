@@ -70,6 +70,11 @@ private:
     void show(double s, double* out);
     template <class F>
     void differentiate(F&& value, Differences& found);
+    // both return how much their slopes are in doubt; what is not finite has none
+    template <class F>
+    double between_both_sides(F&& value, Differences& found);
+    template <class F>
+    double on_the_side_ahead(F&& value, Differences& found);
     static double take_slopes(Differences& found, double s);
 };
 

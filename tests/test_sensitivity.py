@@ -215,6 +215,20 @@ def test_rates_are_those_of_the_motion(name: str) -> None:
     run.close(np.where(leaps, wanted, rates), wanted, limit=1e-4, resolved=0.1)
 
 
+def test_rates_where_a_force_jumps_are_those_ahead() -> None:
+    data = {
+        "format_version": 1, "name": "pushed", "length": 1.0,
+        "bodies": {"a": {"mass": 2.0, "inertia": 0.1}},
+        "forces": {"push": {"type": "vector", "i": {"body": "ground"}, "j": {"body": "a"},
+                            "force": ["if(time > 0.25, 8 + 3*(time - 0.25), time)", 0]}},
+    }  # fmt: skip
+    model = mbd.Model.from_description(Description.model_validate(data))
+    run = Run(model, time=0.25)
+    rates = dict(zip(run.simulation.names, run.native.signal_rates(), strict=True))
+    assert rates["a.ax"] == pytest.approx(1.5, rel=1e-6)  # 3 N/s over 2 kg: not (8 - 0.25) N over a step
+    assert rates["time"] == pytest.approx(1.0, rel=1e-9)
+
+
 # ---------------------------------------------------------------- what is left as it was
 
 
