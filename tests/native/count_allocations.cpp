@@ -1,5 +1,5 @@
-// Counts allocations between steps and of derivatives: once everything has its size, nothing is allocated any more.
-// Usage: count_allocations BLOB END_TIME STEP SCHEME OPTION...   (STEP 0 = error-controlled)
+// Counts allocations between steps, of derivatives and of model exchange: once everything has its size, nothing is
+// allocated any more. Usage: count_allocations BLOB END_TIME STEP SCHEME OPTION...   (STEP 0 = error-controlled)
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "driver.hpp"
+#include "exchange.hpp"
 #include "schemes/table.hpp"
 #include "sensitivity.hpp"
 
@@ -39,6 +40,28 @@ static long of_derivatives(const mbd::System& system, mbd::Instance& instance) {
     return allocations - before;
 }
 
+// Allocations of explicit Euler steps in the hands of an integrator outside, after the first one.
+static long of_exchange(const mbd::System& system, double step) {
+    mbd::Instance instance(system);
+    mbd::Exchange exchange(instance);
+    std::vector<double> x(exchange.state_count()), slope(x.size()), z(exchange.indicator_count());
+    instance.start({});
+    exchange.start(1e-3);
+    exchange.update();
+    exchange.states(x.data());
+    long before = 0;
+    for (int k = 1; k <= 10; ++k) {
+        exchange.derivatives(slope.data());
+        for (std::size_t j = 0; j < x.size(); ++j) x[j] += step * slope[j];
+        exchange.set_time(k * step);
+        exchange.set_states(x.data());
+        exchange.indicators(z.data());
+        exchange.completed();
+        if (k == 1) before = allocations;
+    }
+    return allocations - before;
+}
+
 int main(int count, char** argv) {
     std::ifstream file(argv[1], std::ios::binary);
     const std::string blob((std::istreambuf_iterator<char>(file)), {});
@@ -56,6 +79,6 @@ int main(int count, char** argv) {
     const long before = allocations, steps = driver.statistics.steps;
     for (int k = 1; k <= 64; ++k) driver.advance(end / 2 + k * (end / 128));
     const long of_steps = allocations - before;
-    std::printf("%ld %ld %ld %ld\n", of_steps, driver.statistics.steps - steps, driver.statistics.fallbacks,
-                of_derivatives(system, instance));
+    std::printf("%ld %ld %ld %ld %ld\n", of_steps, driver.statistics.steps - steps, driver.statistics.fallbacks,
+                of_derivatives(system, instance), of_exchange(system, 1e-4 * end));
 }
