@@ -45,7 +45,7 @@ STARTED = {
 def sources() -> Iterator[Path]:
     """What a library is made of."""
     for suffix in ("cpp", "hpp", "h"):
-        yield from (p for p in (ROOT / "solver").rglob(f"*.{suffix}") if p.name != "bindings.cpp")
+        yield from (p for p in (ROOT / "solver").rglob(f"*.{suffix}") if not p.name.startswith("bindings"))
 
 
 def library(platform: str) -> Path:

@@ -248,8 +248,8 @@ class Slave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         host = HOST.get()
         if host is not None:
             host.interrupted = True
-        self._refused = True
         self._say(Fmi2Status.error, ERROR_LOG, "interrupted")
+        self._refused = True
 
     def _say(self, answer: int, category: str, text: str) -> None:
         self.log(text, answer, category)

@@ -3,7 +3,7 @@
 # zig keeps compiled files by their contents, so that a second run compiles what has changed only.
 set(PORTABLE_FOLDER ${CMAKE_SOURCE_DIR}/build/native)
 file(GLOB_RECURSE PORTABLE_INPUTS CONFIGURE_DEPENDS solver/*.cpp solver/*.hpp solver/*.h)
-list(REMOVE_ITEM PORTABLE_INPUTS ${CMAKE_SOURCE_DIR}/solver/bindings.cpp)
+list(FILTER PORTABLE_INPUTS EXCLUDE REGEX "/bindings[^/]*$")
 list(APPEND PORTABLE_INPUTS ${EXPORTS} ${CMAKE_CURRENT_LIST_FILE})
 get_target_property(EIGEN_FOLDER Eigen3::Eigen INTERFACE_INCLUDE_DIRECTORIES)
 
