@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -133,6 +134,26 @@ def test_damaged_states_are_refused(
     assert [c.status for c in refused] == [3] * len(bad), unexpected(refused, bad, good)
     assert all(c.said.startswith("logStatusError: ") for c in refused)
     assert [row for c in calls[1 + len(bad) :] for row in c.rows] == rows[10:20]
+
+
+def forged(state: bytes, chance: random.Random) -> bytes:
+    """Some bytes changed, perhaps an end cut off, and a checksum that fits."""
+    body = bytearray(state[:-4])
+    for _ in range(chance.choice([1, 1, 2, 8])):
+        body[chance.randrange(len(body))] = chance.choice([0, 1, 127, 255, chance.randrange(256)])
+    cut = chance.randrange(len(body)) if chance.random() < 0.2 else len(body)
+    return bytes(body[:cut]) + zlib.crc32(body[:cut]).to_bytes(4, "little")
+
+
+def test_forged_states_crash_nothing(host: Host, run: Run, counts: Callable[..., int], tmp_path: Path) -> None:
+    host.play(run.folder, [*BEGIN, *run.calls(0, 10), "save 1", f"write 1 {tmp_path}/good", "free"])
+    good = (tmp_path / "good").read_bytes()
+    assert zlib.crc32(good[:-4]) == int.from_bytes(good[-4:], "little"), "the checksum is elsewhere now"
+    script = ["instantiate"]
+    for k in range(counts(1000 // len(MODELS), 0.2)):
+        (tmp_path / f"bad{k}").write_bytes(forged(good, run.random))
+        script += [f"load 2 {tmp_path}/bad{k}", "restore 2", run.look, "step 0.01 0.001", run.look]
+    host.trace(run.folder, [*script, f"load 3 {tmp_path}/good", "restore 3", "free"])  # ends well
 
 
 def unexpected(calls: list[Call], bad: list[bytes], good: bytes) -> str:
