@@ -22,6 +22,7 @@ from mbdfmu.cli import main
 from mbdfmu.fmi.references import table_csv
 from mbdfmu.regression import Terms, Verdict, cases, judge, record, write_report
 from mbdfmu.regression.isolated import Isolated
+from mbdfmu.regression.references import find
 from mbdfmu.regression.story import Conditions
 from mbdfmu.results import Result
 
@@ -108,6 +109,11 @@ def test_an_fmu_without_a_reference_fails_and_says_how_to_make_one(built: Path) 
     assert not found.passed
     assert "nothing says what it should compute" in found.report()
     assert f"mbdfmu record {built}" in found.report()
+
+
+def test_the_cure_can_be_pasted_where_the_path_has_blanks(tmp_path: Path) -> None:
+    with pytest.raises(mbd.ModelError, match=re.escape(f"mbdfmu record '{tmp_path}/a b.fmu'")):
+        find(tmp_path / "a b.fmu", tmp_path)
 
 
 def test_a_file_that_is_no_fmu_fails(wave: Path) -> None:

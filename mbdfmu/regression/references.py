@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import shlex
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -52,7 +53,7 @@ def find(fmu: str | os.PathLike[str], where: str | os.PathLike[str] | None = Non
         inside = "" if where is not None else f", nor {MANIFEST} inside the FMU"
         raise ModelError(
             f"{path}: nothing says what it should compute: there is no {names} in '{folder}'{inside}; "
-            f"make a reference: mbdfmu record {path}"
+            f"make a reference: mbdfmu record {shlex.quote(str(path))}"
         )
     return _named_apart(found)
 
