@@ -55,6 +55,7 @@ Interface::Interface(const unsigned char* data, std::size_t size, const System& 
     const Blob blob(data, size);
     identity = blob.checksum();
     model = blob.text("model"), guid = blob.text("guid"), tool = blob.text("tool");
+    kind = blob.text("kind");
     read_options(blob);
     read_variables(blob, system);
     check_settings();
@@ -108,6 +109,7 @@ void Interface::check(const Variable& v, const System& system) const {
     const int sizes[] = {0, state ? system.nq() : system.nv, system.nv, state ? system.nx : 0};
     expect(v.space >= 0 && v.space <= 3, v.name, "the space of its coordinates");
     expect(v.space == 0 || in_range(v.first, v.count, sizes[v.space]), v.name, "its coordinates");
+    expect(!v.is_state() || (v.size == 1 && v.count == 1), v.name, "its coordinates");
     expect(!std::isnan(v.low) && !std::isnan(v.high), v.name, "a bound");
     expect((v.role == Role::text) == (v.type == Type::string), v.name, "a type");
 }

@@ -3,6 +3,7 @@
 //
 // Sections, of every variable in the order of the table:
 //   model, guid, tool  texts
+//   kind               text: "co-simulation" or "model exchange"
 //   variables          ints: reference type role variability index size space first count
 //   names              a line
 //   bounds             doubles: low high
@@ -59,6 +60,7 @@ public:
     };
 
     std::string model, guid, tool;
+    std::string kind;  // what an instance can be
     std::uint32_t identity = 0;  // checksum of the file
     std::vector<Variable> variables;
     std::vector<double> starts;

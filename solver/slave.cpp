@@ -127,6 +127,10 @@ Slave::Slave(std::shared_ptr<const Contents> contents, Kind kind, Hear hear, Out
       outside_(outside),
       settings_(interface_.with_role(Role::setting)),
       input_places_(contents_->system.nu, -1) {
+    const char* asked = kind == Kind::co_simulation ? "co-simulation" : "model exchange";
+    if (interface_.kind != asked)
+        throw ModelError(std::string("an instance for ") + asked + " was asked for, this FMU is for " +
+                         interface_.kind + " only; export the model with the other interface, or use it as that");
     for (const auto* v : interface_.with_role(Role::input))
         for (int e = 0; e < v->size; ++e) input_places_[v->index + e] = v->place + e;
     numbers_ = standard();

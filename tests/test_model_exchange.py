@@ -13,7 +13,7 @@ import fmpy
 import numpy as np
 import pytest
 from fmpy.fmi1 import FMICallException
-from fmpy.fmi2 import FMU2Model
+from fmpy.fmi2 import FMU2Model, FMU2Slave
 from fmpy.validation import validate_fmu
 from fmu_instances import shipped
 from lxml import etree
@@ -513,3 +513,21 @@ def test_casadi_integrates_it(slider_crank: Path, tmp_path: Path) -> None:
     best = ours(shipped("slider_crank"), 0.5)
     for name, value in end.items():
         assert value == pytest.approx(best[name][-1], abs=1e-6), name
+
+
+# ---------------------------------------------------------------- instances of the other kind
+
+
+@pytest.mark.parametrize(
+    ("interface", "named", "kind"), [("cs2", "coSimulation", FMU2Model), ("me2", "modelExchange", FMU2Slave)]
+)
+def test_instances_are_only_of_the_kind_that_the_xml_names(
+    interface: str, named: str, kind: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = shipped("pendulum").export_fmu(tmp_path / "x.fmu", interface=interface)
+    fmpy.extract(str(path), str(tmp_path / "unpacked"))
+    description = fmpy.read_model_description(str(path))
+    names = {"modelIdentifier": getattr(description, named).modelIdentifier, "unzipDirectory": tmp_path / "unpacked"}
+    with pytest.raises(Exception, match="Failed to instantiate"):
+        kind(guid=description.guid, instanceName="test", **names).instantiate()
+    assert "only; export the model with the other interface" in capfd.readouterr().out

@@ -19,6 +19,7 @@ def packed(table: Table, guid: str, tool: str) -> bytes:
             "model": text(table.model),
             "guid": text(guid),
             "tool": text(tool),
+            "kind": text("co-simulation" if table.event_indicators is None else "model exchange"),
             "variables": ints(n for v in table.variables for n in _row(v)),
             "names": lines(v.name for v in table.variables),
             "bounds": doubles(x for v in table.variables for x in _bounds(v.minimum, v.maximum)),
