@@ -134,10 +134,17 @@ void Interface::check_settings() const {
     if (settings.size() < first_option) damaged("settings of the solver are missing");
     for (std::size_t k = 0; k < settings.size(); ++k)
         expect(settings[k]->index == static_cast<int>(k) && settings[k]->size == 1, settings[k]->name, "a place");
-    const double exported = starts[settings[scheme]->place];
-    if (!(exported >= 1 && exported <= static_cast<double>(schemes.size()))) damaged("the exported scheme is unknown");
-    if (options_of(static_cast<int>(exported) - 1).size() != settings.size() - first_option)
-        damaged("the exported scheme has other options");
+    check_choice(*settings[scheme], schemes.size());
+    const auto own = options_of(static_cast<int>(starts[settings[scheme]->place]) - 1);
+    if (own.size() != settings.size() - first_option) damaged("the exported scheme has other options");
+    for (std::size_t k = 0; k < own.size(); ++k)
+        if (!own[k]->choices.empty()) check_choice(*settings[first_option + k], own[k]->choices.size());
+}
+
+// One of `count` items, from 1, at the start and within its bounds.
+void Interface::check_choice(const Variable& v, std::size_t count) const {
+    const double most = static_cast<double>(count);
+    expect(v.low >= 1 && v.high <= most && starts[v.place] >= 1 && starts[v.place] <= most, v.name, "a choice");
 }
 
 const Interface::Variable* Interface::find(std::uint32_t reference) const {

@@ -3,7 +3,7 @@
 //
 // Sections, of every variable in the order of the table:
 //   model, guid, tool  texts
-//   kind               text: "co-simulation" or "model exchange"
+//   kind               text: what instances are for, "co-simulation" or "model exchange"
 //   variables          ints: reference type role variability index size space first count
 //   names              a line
 //   bounds             doubles: low high
@@ -59,8 +59,7 @@ public:
         double standard, low, high;
     };
 
-    std::string model, guid, tool;
-    std::string kind;  // what an instance can be
+    std::string model, guid, tool, kind;
     std::uint32_t identity = 0;  // checksum of the file
     std::vector<Variable> variables;
     std::vector<double> starts;
@@ -77,6 +76,7 @@ private:
     void read_options(const Blob& blob);
     void check(const Variable& v, const System& system) const;
     void check_settings() const;
+    void check_choice(const Variable& v, std::size_t count) const;
 };
 
 }  // namespace mbd

@@ -90,19 +90,23 @@ def opened(path: Path, folder: Path | None = None) -> Iterator[FMU2Named]:
         names = {"modelIdentifier": description.coSimulation.modelIdentifier, "unzipDirectory": unzipped}
         fmu = FMU2Named(guid=description.guid, instanceName="test", **names)
         fmu.facts, fmu.said = mbd.fmu.info(path), []
-        fmu.instantiate(callbacks=_callbacks(fmu.said), loggingOn=True)
+        fmu.instantiate(callbacks=callbacks_for(fmu.said), loggingOn=True)
         try:
             yield fmu
         finally:
             fmu.freeInstance()
 
 
-def _callbacks(said: list[str]) -> Any:
+_ALIVE: list[Any] = []  # fmpy gives the messages of all FMUs to the function that was put in last, even if it is gone
+
+
+def callbacks_for(said: list[str]) -> Any:
     callbacks = fmpy.fmi2.fmi2CallbackFunctions()
     callbacks.logger = fmpy.fmi2.fmi2CallbackLoggerTYPE(lambda e, i, status, c, message: said.append(message.decode()))
     callbacks.allocateMemory = fmpy.fmi2.fmi2CallbackAllocateMemoryTYPE(fmpy.calloc)
     callbacks.freeMemory = fmpy.fmi2.fmi2CallbackFreeMemoryTYPE(fmpy.free)
     fmpy.fmi2.addLoggerProxy(fmpy.fmi2.byref(callbacks))
+    _ALIVE.append(callbacks)
     return callbacks
 
 

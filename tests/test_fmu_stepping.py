@@ -6,6 +6,7 @@ import gc
 from collections.abc import Iterator
 from pathlib import Path
 
+import fmpy
 import numpy as np
 import pytest
 
@@ -123,3 +124,15 @@ def test_discrete_and_whole_inputs_are_held() -> None:
     table = {"gear": ([0.0, 1.0], [1.0, 2.0]), "torque": ([0.0, 1.0], [1.0, 2.0])}
     schedule = InputSchedule.make(table, table, "linear", held=["gear"])
     assert schedule.at(0.5, 0.6) == {"gear": (1.0, 0.0), "torque": (1.5, 1.0)}
+
+
+def test_messages_are_heard_whoever_else_was_there(pendulum: Path) -> None:
+    """fmpy keeps one logger for the process, that of the instance made last, which may be gone (a crash, once)."""
+    with mbd.fmu.open(pendulum) as first:
+        with mbd.fmu.open(pendulum) as second:
+            second.step(0.01)
+        fmpy.simulate_fmu(str(pendulum), stop_time=0.1, logger=lambda *_: None, debug_logging=True)
+        del second
+        gc.collect()
+        with pytest.raises(mbd.StepFailed, match="no further than"):
+            first.step(1e12)

@@ -326,7 +326,7 @@ def test_report_tells_result_from_reference_where_the_result_lacks_a_spike():
 
 
 def test_report_of_a_pass_names_the_nearest():
-    assert str(compare(run(smooth), run(smooth))).startswith("passed: 1 signals are inside the tube")
+    assert str(compare(run(smooth), run(smooth))).startswith("passed: 1 signal is inside the tube")
 
 
 def test_only_chosen_signals_are_compared():

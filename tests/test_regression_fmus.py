@@ -127,7 +127,7 @@ def test_a_file_that_is_no_fmu_fails(wave: Path) -> None:
 def test_a_right_fmu_passes_and_says_what_is_nearest_to_its_limit(wave: Path) -> None:
     found = verdict(wave)
     assert found.passed, found.report()
-    assert "1 signals are inside the tube" in found.report()
+    assert "1 signal is inside the tube" in found.report()
     assert found.notes == ()
 
 

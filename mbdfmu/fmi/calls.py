@@ -11,10 +11,10 @@ from typing import Any
 
 from lxml import etree
 
+from mbdfmu.fmi.hearing import Messages, callbacks_for, take_the_word
 from mbdfmu.fmi.reading import REALS, FmuInfo, FmuVariable
 from mbdfmu.fmi.types import Value
 
-Messages = list[tuple[int, str]]  # status and text
 PYTHON: dict[str, Callable[[Any], Value]] = {
     **dict.fromkeys(REALS, float),
     **dict.fromkeys(("Integer", "Enumeration", *(f"{u}Int{n}" for u in ("", "U") for n in (8, 16, 32, 64))), int),
@@ -39,13 +39,24 @@ class Calls2:
     def __init__(
         self, facts: FmuInfo, folder: str, description: Any, messages: Messages, *, follows: bool = False
     ) -> None:
-        from fmpy.simulation import instantiate_fmu
+        from fmpy.fmi2 import FMU2Slave
 
-        def logger(environment: object, instance: bytes, status: int, category: bytes, message: bytes) -> None:
-            messages.append((status, message.decode("utf-8", "replace")))
-
-        self.fmu = instantiate_fmu(folder, description, "CoSimulation", debug_logging=True, logger=logger)
+        self._fmu = FMU2Slave(
+            guid=description.guid, modelIdentifier=description.coSimulation.modelIdentifier, unzipDirectory=folder,
+        )  # fmt: skip
+        callbacks, self._stop_hearing = callbacks_for(messages)
+        try:
+            self._fmu.instantiate(callbacks=callbacks, loggingOn=True)
+        except BaseException:
+            self._stop_hearing()
+            raise
         self._interpolates = facts.capabilities.get("canInterpolateInputs", False)
+
+    @property
+    def fmu(self) -> Any:
+        """fmpy's instance, whose next call is heard."""
+        take_the_word()
+        return self._fmu
 
     def prepare(self, t_start: float, t_end: float | None, tolerance: float | None) -> None:
         """What comes before start values are set."""
@@ -89,6 +100,7 @@ class Calls2:
 
     def free(self) -> None:
         self.fmu.freeInstance()
+        self._stop_hearing()
 
 
 class Calls3:

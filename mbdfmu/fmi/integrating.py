@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.errors import StepFailed
-from mbdfmu.fmi.calls import Messages
+from mbdfmu.fmi.hearing import Messages, take_the_word
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
 from mbdfmu.fmi.running import said
 from mbdfmu.fmi.types import Value
@@ -81,6 +81,8 @@ def _failures(facts: FmuInfo, messages: Messages) -> Iterator[None]:
     except Exception as error:  # fmpy has no narrower one
         os.chdir(here)  # where fmpy fails to load a library, it stays in the library's folder
         raise StepFailed(f"FMU '{facts.name}' gave up: {said(messages) or error}") from error
+    finally:
+        take_the_word()  # from the function that fmpy has made for this run
 
 
 def _signals(facts: FmuInfo, run: Integration) -> NDArray[Any] | None:

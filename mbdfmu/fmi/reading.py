@@ -22,6 +22,7 @@ KINDS = {
     "modelExchange": "model exchange",
     "scheduledExecution": "scheduled execution",
 }
+DESCRIPTION = "modelDescription.xml"
 PYTHONFMU_MARK = "resources/slavemodule.txt"
 REALS = ("Real", "Float64", "Float32")
 
@@ -130,12 +131,16 @@ def _read(path: Path) -> tuple[Any, set[str], dict[str, str]]:
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
+            if DESCRIPTION not in names:
+                raise ModelError(f"{path}: is no FMU: it has no {DESCRIPTION}; name a file that a tool has exported")
             glibc = {
                 name.split("/")[1]: version
                 for name in sorted(names)
                 if _is_library(name) and (version := oldest_glibc(archive.read(name)))
             }
         return read_model_description(os.fspath(path), validate=False), names, glibc
+    except ModelError:
+        raise
     except Exception as error:  # fmpy raises whatever its XML and zip libraries do
         raise ModelError(f"{path}: cannot be read as an FMU: {error}") from error
 

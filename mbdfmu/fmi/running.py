@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.errors import ModelError, StepFailed, did_you_mean
-from mbdfmu.fmi.calls import PYTHON, Calls2, Calls3, Messages, loaded
+from mbdfmu.fmi.calls import PYTHON, Calls2, Calls3, loaded
+from mbdfmu.fmi.hearing import Messages
 from mbdfmu.fmi.host import hosting
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
 from mbdfmu.fmi.types import Value

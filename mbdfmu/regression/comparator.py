@@ -105,7 +105,8 @@ class Comparison:
         tube = f"rtol {self.rtol:g}, time tolerance {self.time_tolerance:g} s"
         if self.passed:
             nearest = [f"nearest to its limit: {self.worst}"] if self.worst else []
-            return "\n".join([f"passed: {count} signals are inside the tube ({tube})", *nearest])
+            inside = "1 signal is" if count == 1 else f"{count} signals are"
+            return "\n".join([f"passed: {inside} inside the tube ({tube})", *nearest])
         verdict = f"FAILED: {len(self.failed)} of {count} compared signals leave the tube ({tube})"
         return "\n".join([verdict, *self.problems, *map(str, self.failed)])
 
