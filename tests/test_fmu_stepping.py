@@ -136,3 +136,10 @@ def test_messages_are_heard_whoever_else_was_there(pendulum: Path) -> None:
         gc.collect()
         with pytest.raises(mbd.StepFailed, match="no further than"):
             first.step(1e12)
+
+
+def test_refused_values_are_named_and_change_nothing(running: mbd.fmu.FmuSimulation) -> None:
+    running["torque"] = 2.0
+    with pytest.raises(mbd.ModelError, match="refuses nan for 'torque': 'torque' must be a finite number"):
+        running["torque"] = float("nan")
+    assert running["torque"] == 2.0

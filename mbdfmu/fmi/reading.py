@@ -84,7 +84,8 @@ class FmuInfo:
     def variable(self, name: str, what: str = "variable") -> FmuVariable:
         """The variable of that name; ModelError with the nearest one if there is none."""
         if name not in self._by_name:
-            raise ModelError(f"FMU '{self.name}' has no {what} {name!r}{did_you_mean(name, self._by_name)}")
+            known = did_you_mean(name, self._by_name) or "; all names: mbdfmu info FMU --signals '*'"
+            raise ModelError(f"FMU '{self.name}' has no {what} {name!r}{known}")
         return self._by_name[name]
 
     def __contains__(self, name: object) -> bool:

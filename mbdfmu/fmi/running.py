@@ -136,22 +136,27 @@ class FmuSimulation:
         return self._get([variable])[0]
 
     def __setitem__(self, name: str, value: Value) -> None:
-        """Set an input, or a tunable parameter, from now on."""
+        """Set an input, or a tunable parameter, from now on; ModelError where the FMU refuses the value."""
         variable = self._facts.variable(name)
-        if variable.causality == "input" and variable.is_real:
-            self.set_input(name, _number(name, value), 0.0)
-        elif variable.causality == "input" or variable.variability == "tunable":
-            self._set(variable, converted(variable, value))
-        else:
+        if variable.causality != "input" and variable.variability != "tunable":
             cure = "; give it when the FMU is opened: parameters={...}" if variable.settable else ""
             raise ModelError(f"'{name}' is {variable.variability} {variable.causality} and cannot be set now{cure}")
+        before = len(self._messages)
+        try:
+            if variable.causality == "input" and variable.is_real:
+                self.set_input(name, _number(name, value), 0.0)
+            else:
+                self._set(variable, converted(variable, value))
+        except StepFailed:
+            reason = said(self._messages[before:]) or "it does not say why"
+            raise ModelError(f"FMU '{self._facts.name}' refuses {value!r} for '{name}': {reason}") from None
 
     def set_input(self, name: str, value: float, slope: float) -> None:
         """From now on, as far as the FMU can, the input is value + slope * (t - now)."""
         variable = self._facts.variable(name)
-        self._inputs[name] = (self.time, value, slope)
         self._set(variable, value)
         self._call(self._fmu.set_slope, variable, slope)
+        self._inputs[name] = (self.time, value, slope)
 
     def values(self) -> NDArray[np.float64]:
         """The variables `names`; of inputs what was asked for, as a held input would seem to lag by a step."""
