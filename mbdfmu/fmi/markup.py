@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from lxml import etree
 from mbdfmu.description import Experiment
 from mbdfmu.errors import ModelError
 from mbdfmu.fmi.types import QUANTITIES
-from mbdfmu.fmi.variables import Table
+from mbdfmu.fmi.variables import Table, Variable
 from mbdfmu.units import BASE, display_units, unit
 
 EPOCH = 315532800  # 1980-01-01, the first date that a zip archive can hold; what stands for "no date"
@@ -68,6 +68,21 @@ def build_date() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(build_time()))
 
 
+# ---------------------------------------------------------------- log and experiment
+
+
+def add_circumstances(root: etree._Element, about: About) -> None:
+    """LogCategories and DefaultExperiment."""
+    categories = etree.SubElement(root, "LogCategories")
+    for name, text in about.log_categories.items():
+        etree.SubElement(categories, "Category", attributes(name=name, description=text))
+    e = about.experiment
+    etree.SubElement(root, "DefaultExperiment", attributes(
+        startTime=0.0, stopTime=e.stop_time if e else None, tolerance=float(about.tolerance),
+        stepSize=e.step if e else None,
+    ))  # fmt: skip
+
+
 # ---------------------------------------------------------------- units and types
 
 
@@ -98,3 +113,36 @@ def _free(name: str, taken: Iterable[str]) -> str:
     while name in taken:
         name += "Type"
     return name
+
+
+# ---------------------------------------------------------------- what variables say of their type
+
+
+def details(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
+    """Attributes that depend on the type, the start value aside; `types` by unit and by choice."""
+    return _DETAILS[v.type](v, types)
+
+
+def _real(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
+    """Unit and quantity stand here too: not every importer looks into the type."""
+    quantity = QUANTITIES[v.unit].name if v.unit in QUANTITIES else None
+    return {"declaredType": types.get(v.unit), "quantity": quantity, "unit": v.unit or None, "min": v.minimum,
+            "max": v.maximum, "nominal": v.nominal}  # fmt: skip
+
+
+def _integer(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
+    low, high = (None if bound is None else int(bound) for bound in (v.minimum, v.maximum))
+    return {"min": low, "max": high}
+
+
+def _enumeration(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
+    return {"declaredType": types[v.choices.name] if v.choices else None, **_integer(v, types)}
+
+
+def _plain(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
+    return {}
+
+
+_DETAILS: dict[str, Callable[[Variable, Mapping[str, str]], dict[str, Any]]] = {
+    "Real": _real, "Integer": _integer, "Enumeration": _enumeration, "Boolean": _plain, "String": _plain,
+}  # fmt: skip

@@ -5,12 +5,20 @@ Section numbers are those of FMI 2.0.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from lxml import etree
 
-from mbdfmu.fmi.markup import About, add_units, attributes, build_date, type_names, written_xml
+from mbdfmu.fmi.markup import (
+    About,
+    add_circumstances,
+    add_units,
+    attributes,
+    build_date,
+    details,
+    type_names,
+    written_xml,
+)
 from mbdfmu.fmi.types import QUANTITIES
 from mbdfmu.fmi.variables import Table, Variable
 
@@ -35,10 +43,7 @@ def model_description(table: Table, about: About, kinds: Kinds, guid: str) -> by
     add_units(root, table)
     types = type_names(table)
     _add_types(root, table, types)
-    categories = etree.SubElement(root, "LogCategories")
-    for name, text in about.log_categories.items():
-        etree.SubElement(categories, "Category", attributes(name=name, description=text))
-    _add_experiment(root, about)
+    add_circumstances(root, about)
     _add_variables(root, table, types)
     _add_structure(root, table.variables)
     return written_xml(root)
@@ -60,14 +65,6 @@ def _add_types(root: etree._Element, table: Table, names: Mapping[str, str]) -> 
             etree.SubElement(element, "Item", attributes(name=item, value=number, description=text or None))
 
 
-def _add_experiment(root: etree._Element, about: About) -> None:
-    e = about.experiment
-    etree.SubElement(root, "DefaultExperiment", attributes(
-        startTime=0.0, stopTime=e.stop_time if e else None, tolerance=float(about.tolerance),
-        stepSize=e.step if e else None,
-    ))  # fmt: skip
-
-
 # ---------------------------------------------------------------- variables
 
 
@@ -82,38 +79,13 @@ def _add_variables(root: etree._Element, table: Table, types: Mapping[str, str])
         ))  # fmt: skip
         derivative = None if v.derivative_of is None else place[v.derivative_of]
         etree.SubElement(
-            element, v.type, attributes(**_DETAILS[v.type](v, types), start=v.start, derivative=derivative)
+            element, v.type, attributes(**details(v, types), start=v.start, derivative=derivative)
         )
 
 
 def places(variables: Iterable[Variable]) -> dict[int, int]:
     """Where a variable stands in the XML, from 1, by its value reference."""
     return {v.reference: k for k, v in enumerate(variables, 1)}
-
-
-def _real(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
-    """Unit and quantity stand here too: not every importer looks into the type."""
-    quantity = QUANTITIES[v.unit].name if v.unit in QUANTITIES else None
-    return {"declaredType": types.get(v.unit), "quantity": quantity, "unit": v.unit or None, "min": v.minimum,
-            "max": v.maximum, "nominal": v.nominal}  # fmt: skip
-
-
-def _integer(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
-    low, high = (None if bound is None else int(bound) for bound in (v.minimum, v.maximum))
-    return {"min": low, "max": high}
-
-
-def _enumeration(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
-    return {"declaredType": types[v.choices.name] if v.choices else None, **_integer(v, types)}
-
-
-def _plain(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
-    return {}
-
-
-_DETAILS: dict[str, Callable[[Variable, Mapping[str, str]], dict[str, Any]]] = {
-    "Real": _real, "Integer": _integer, "Enumeration": _enumeration, "Boolean": _plain, "String": _plain,
-}  # fmt: skip
 
 
 # ---------------------------------------------------------------- structure

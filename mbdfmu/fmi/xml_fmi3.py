@@ -5,12 +5,20 @@ Section numbers are those of FMI 3.0.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from lxml import etree
 
-from mbdfmu.fmi.markup import About, add_units, attributes, build_date, type_names, written_xml
+from mbdfmu.fmi.markup import (
+    About,
+    add_circumstances,
+    add_units,
+    attributes,
+    build_date,
+    details,
+    type_names,
+    written_xml,
+)
 from mbdfmu.fmi.types import QUANTITIES
 from mbdfmu.fmi.variables import Table, Variable
 
@@ -32,10 +40,7 @@ def model_description(table: Table, about: About, kinds: Kinds, token: str) -> b
     add_units(root, table)
     types = type_names(table)
     _add_types(root, table, types)
-    categories = etree.SubElement(root, "LogCategories")
-    for name, text in about.log_categories.items():
-        etree.SubElement(categories, "Category", attributes(name=name, description=text))
-    _add_experiment(root, about)
+    add_circumstances(root, about)
     parent = etree.SubElement(root, "ModelVariables")
     for v in table.variables:
         _add_variable(parent, v, types)
@@ -59,14 +64,6 @@ def _add_types(root: etree._Element, table: Table, names: Mapping[str, str]) -> 
             etree.SubElement(element, "Item", attributes(name=item, value=number, description=text or None))
 
 
-def _add_experiment(root: etree._Element, about: About) -> None:
-    e = about.experiment
-    etree.SubElement(root, "DefaultExperiment", attributes(
-        startTime=0.0, stopTime=e.stop_time if e else None, tolerance=float(about.tolerance),
-        stepSize=e.step if e else None,
-    ))  # fmt: skip
-
-
 # ---------------------------------------------------------------- variables
 
 
@@ -75,7 +72,7 @@ def _add_variable(parent: etree._Element, v: Variable, types: Mapping[str, str])
     within = True if v.type == "Real" and v.variability == "continuous" and v.causality != "independent" else None
     element = etree.SubElement(parent, ELEMENTS[v.type], attributes(
         name=v.name, valueReference=v.reference, description=v.text or None, causality=v.causality,
-        variability=v.variability, intermediateUpdate=within, **_DETAILS[v.type](v, types),
+        variability=v.variability, intermediateUpdate=within, **details(v, types),
         start=None if v.type == "String" else _start(v), derivative=v.derivative_of,
     ))  # fmt: skip
     if v.size > 1:
@@ -86,31 +83,6 @@ def _add_variable(parent: etree._Element, v: Variable, types: Mapping[str, str])
 
 def _start(v: Variable) -> str | None:
     return " ".join(attributes(start=start)["start"] for start in v.starts) or None
-
-
-def _real(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
-    """Unit and quantity stand here too: not every importer looks into the type."""
-    quantity = QUANTITIES[v.unit].name if v.unit in QUANTITIES else None
-    return {"declaredType": types.get(v.unit), "quantity": quantity, "unit": v.unit or None, "min": v.minimum,
-            "max": v.maximum, "nominal": v.nominal}  # fmt: skip
-
-
-def _integer(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
-    low, high = (None if bound is None else int(bound) for bound in (v.minimum, v.maximum))
-    return {"min": low, "max": high}
-
-
-def _enumeration(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
-    return {"declaredType": types[v.choices.name] if v.choices else None, **_integer(v, types)}
-
-
-def _plain(v: Variable, types: Mapping[str, str]) -> dict[str, Any]:
-    return {}
-
-
-_DETAILS: dict[str, Callable[[Variable, Mapping[str, str]], dict[str, Any]]] = {
-    "Real": _real, "Integer": _integer, "Enumeration": _enumeration, "Boolean": _plain, "String": _plain,
-}  # fmt: skip
 
 
 # ---------------------------------------------------------------- structure
