@@ -25,7 +25,7 @@ from fmu_instances import STEP, in_new_process, opened
 
 import mbdfmu as mbd
 from mbdfmu.cli import main
-from mbdfmu.fmi.running import plain_folder
+from mbdfmu.fmi.instance import plain_folder
 
 ROOT = Path(__file__).parents[1]
 OK, DISCARD, ERROR = 0, 2, 3  # fmi2Status

@@ -5,11 +5,15 @@ fmpy makes the calls themselves; what it raises passes through.
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
 from lxml import etree
+from numpy.typing import NDArray
 
 from mbdfmu.fmi.hearing import Messages, callbacks_for, take_the_word
 from mbdfmu.fmi.reading import REALS, FmuInfo, FmuVariable
@@ -21,6 +25,8 @@ PYTHON: dict[str, Callable[[Any], Value]] = {
     "Boolean": bool,
     "String": str,
 }
+
+DISCARD = 2  # of fmi2Status and fmi3Status
 
 
 def loaded(facts: FmuInfo, folder: str, messages: Messages, *, follows: bool) -> Calls2 | Calls3:
@@ -83,6 +89,39 @@ class Calls2:
         if self._interpolates and variable.is_real:
             self.fmu.setRealInputDerivatives([variable.reference], [1], [slope])
 
+    def access(
+        self, verb: str, type_: str, references: Sequence[int], values: Any, size: int
+    ) -> Callable[[], int]:
+        """A call of Get or Set with arguments that stay; it returns the status."""
+        called = {"Enumeration": "Integer"}.get(type_, type_)
+        function = getattr(self._fmu.dll, f"fmi2{verb}{called}")
+        return partial(function, self._fmu.component, _c_array(references), len(references), values)
+
+    def slopes(
+        self, variables: Sequence[FmuVariable], values: NDArray[np.float64], slopes: NDArray[np.float64]
+    ) -> Callable[[], int] | None:
+        """A call that lets inputs follow lines during the next step; None where the FMU cannot follow."""
+        if not self._interpolates:
+            return None
+        references = _c_array([v.reference for v in variables])
+        orders, pointer = (ctypes.c_int * len(variables))(*[1] * len(variables)), _pointer(slopes)
+        function = self._fmu.dll.fmi2SetRealInputDerivatives
+        return partial(function, self._fmu.component, references, len(variables), orders, pointer)
+
+    def stepper(self, *, repeatable: bool) -> Callable[[float, float], int]:
+        """A call of one step from a time by a size, which returns the status; `repeatable`: it may be taken back."""
+        function, component = self._fmu.dll.fmi2DoStep, self._fmu.component
+        return lambda time, size: int(function(component, time, size, 0 if repeatable else 1))
+
+    def take_the_word(self) -> None:
+        """From now on what it says is heard, whatever else has used fmpy."""
+        take_the_word()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it wants no more steps; asked after a step that it has discarded."""
+        return bool(self.fmu.getBooleanStatus(3))  # fmi2Terminated
+
     def step(self, time: float, size: float) -> None:
         self.fmu.doStep(currentCommunicationPoint=time, communicationStepSize=size)
 
@@ -122,6 +161,7 @@ class Calls3:
         self._lines: dict[tuple[int, int], tuple[float, float, float]] = {}  # of inputs: time, value, slope
         self._time = 0.0
         self._begin: dict[str, Any] = {}
+        self.has_ended = False  # it wants no more steps
         self.fmu = instantiate_fmu(
             folder, description, "CoSimulation", debug_logging=True, logger=logger,
             intermediate_update=self._update if self._followed else None,
@@ -159,6 +199,46 @@ class Calls3:
             value = float(self._arrays[variable.reference][variable.element])
             self._lines[variable.reference, variable.element] = self._time, value, slope
 
+    def access(
+        self, verb: str, type_: str, references: Sequence[int], values: Any, size: int
+    ) -> Callable[[], int]:
+        """A call of Get or Set with arguments that stay; it returns the status."""
+        called = {"Enumeration": "Int64"}.get(type_, type_)
+        function = getattr(self.fmu.dll, f"fmi3{verb}{called}")
+        return partial(function, self.fmu.component, _c_array(references), len(references), values, size)
+
+    def slopes(
+        self, variables: Sequence[FmuVariable], values: NDArray[np.float64], slopes: NDArray[np.float64]
+    ) -> Callable[[], int] | None:
+        """A call that lets inputs follow lines during the next step; None where the FMU cannot follow."""
+        if not all(v.reference in self._followed for v in variables):
+            return None
+
+        def follow() -> int:
+            for variable, value, slope in zip(variables, values.tolist(), slopes.tolist(), strict=True):
+                self._arrays.setdefault(variable.reference, [value] * variable.size)[variable.element] = value
+                self._lines[variable.reference, variable.element] = self._time, value, slope
+            return 0
+
+        return follow
+
+    def stepper(self, *, repeatable: bool) -> Callable[[float, float], int]:
+        """A call of one step from a time by a size, which returns the status; `repeatable`: it may be taken back."""
+        event, terminate, early = (ctypes.c_bool() for _ in range(3))
+        reached = ctypes.c_double()
+        told = tuple(ctypes.byref(place) for place in (event, terminate, early, reached))
+        function, component = self.fmu.dll.fmi3DoStep, self.fmu.component
+
+        def step(time: float, size: float) -> int:
+            status = int(function(component, time, size, not repeatable, *told))
+            self._time, self.has_ended = time + size, terminate.value
+            return DISCARD if status <= DISCARD and terminate.value else status
+
+        return step
+
+    def take_the_word(self) -> None:
+        """Messages of FMI 3.0 arrive by themselves."""
+
     def _update(self, environment: object, time: float, set_requested: bool, *_: object) -> None:
         """Called by the FMU within a step: inputs go on along their lines."""
         if not set_requested:
@@ -191,6 +271,14 @@ class Calls3:
 
     def free(self) -> None:
         self.fmu.freeInstance()
+
+
+def _c_array(references: Sequence[int]) -> Any:
+    return (ctypes.c_uint32 * len(references))(*references)
+
+
+def _pointer(values: NDArray[np.float64]) -> Any:
+    return values.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
 
 
 def _followed(folder: str) -> set[int]:

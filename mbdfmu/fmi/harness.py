@@ -15,9 +15,10 @@ from mbdfmu.analyses import InputSchedule
 from mbdfmu.analyses.simulate import RECORDED_BY_DEFAULT, Recording, output_times
 from mbdfmu.analyses.simulate import simulate as run
 from mbdfmu.errors import ModelError
+from mbdfmu.fmi.instance import Experiment
 from mbdfmu.fmi.integrating import Integration, integrate
 from mbdfmu.fmi.reading import KINDS, FmuInfo, FmuVariable, info
-from mbdfmu.fmi.running import RECORDABLE, Experiment, FmuSimulation, converted
+from mbdfmu.fmi.running import RECORDABLE, FmuSimulation, converted
 from mbdfmu.fmi.types import Value
 from mbdfmu.fmi.variables import START, structured
 from mbdfmu.results import Result
@@ -52,7 +53,7 @@ def simulate(
     `step_output` follows a curve more closely. In model exchange fmpy's CVode integrates.
     """
     facts = info(path)
-    kind = _runnable(facts, kind)
+    kind = runnable(facts, kind)
     t_end = facts.stop_time if t_end is None else t_end
     if t_end is None:
         raise ModelError(f"FMU '{facts.name}' names no stop time; give t_end")
@@ -61,21 +62,15 @@ def simulate(
     times[-1] = t_end  # not a rounding away from it
     names = _recorded(facts, record)
     schedule = input_schedule(facts, inputs, interpolation)
-    values, tolerance = _start_values(facts, parameters or {}, start or {}), tolerance or facts.tolerance
+    values, tolerance = start_values(facts, parameters or {}, start or {}), tolerance or facts.tolerance
     if kind == MODEL_EXCHANGE:
         return integrate(facts, names, Integration(
             t_start=t_start, t_end=t_end, step=float(times[1] - times[0]), tolerance=tolerance,
             values={v.name: value for v, value in values}, inputs=schedule.over(times), progress=progress,
         ))  # fmt: skip
-    experiment = Experiment(
-        t_start=t_start,
-        t_end=t_end,
-        tolerance=tolerance,
-        values=values,
-        inputs=schedule.at(t_start, float(times[1])),
-    )
+    experiment = Experiment(t_start=t_start, t_end=t_end, tolerance=tolerance, values=values)
     with FmuSimulation(facts, names, follows=schedule.has_slopes) as running:
-        running.initialise(experiment)
+        running.initialise(experiment, schedule.at(t_start, float(times[1])))
         recording = run(running, times, names, schedule, progress)  # type: ignore[arg-type]  # has what run() asks for
         if recording.failure is None:
             running.end()
@@ -97,15 +92,15 @@ def open(
     `inputs` are values at the start; `t_end` is a time beyond which the FMU will not be stepped.
     """
     facts = info(path)
-    _runnable(facts, CO_SIMULATION)
+    runnable(facts, CO_SIMULATION)
     begin = {name: ([t_start], [value]) for name, value in (inputs or {}).items()}
     schedule = InputSchedule.make(begin, _inputs(facts))
     simulation = FmuSimulation(facts, _recorded(facts, None))
     try:
-        simulation.initialise(Experiment(
-            t_start=t_start, t_end=t_end, tolerance=tolerance or facts.tolerance,
-            values=_start_values(facts, parameters or {}, start or {}), inputs=schedule.at(t_start, t_start),
-        ))  # fmt: skip
+        values = start_values(facts, parameters or {}, start or {})
+        tolerance = tolerance or facts.tolerance
+        experiment = Experiment(t_start=t_start, t_end=t_end, tolerance=tolerance, values=values)
+        simulation.initialise(experiment, schedule.at(t_start, t_start))
     except BaseException:
         simulation.close()
         raise
@@ -121,7 +116,7 @@ def kinds(facts: FmuInfo) -> list[str]:
     return [kind for kind in (CO_SIMULATION, MODEL_EXCHANGE) if known and kind in facts.kinds]
 
 
-def _runnable(facts: FmuInfo, kind: str | None) -> str:
+def runnable(facts: FmuInfo, kind: str | None) -> str:
     """The kind of the run; ModelError where there can be none."""
     from fmpy import platform, platform_tuple
 
@@ -158,9 +153,10 @@ def input_schedule(facts: FmuInfo, inputs: Any, interpolation: str) -> InputSche
     return InputSchedule.make(inputs, known, interpolation, held)
 
 
-def _start_values(
+def start_values(
     facts: FmuInfo, parameters: Mapping[str, Value], start: Mapping[str, float]
 ) -> list[tuple[FmuVariable, Value]]:
+    """What to set before a run; a ModelError lists all names and values that cannot be."""
     problems: list[str] = []
     found: list[tuple[FmuVariable, Value]] = []
     named = [(name, value, "parameter") for name, value in parameters.items()]

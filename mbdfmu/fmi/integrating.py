@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from mbdfmu.errors import StepFailed
 from mbdfmu.fmi.hearing import Messages, take_the_word
+from mbdfmu.fmi.instance import said
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
-from mbdfmu.fmi.running import said
 from mbdfmu.fmi.types import Value
 from mbdfmu.results import Result
 from mbdfmu.tabular import TIME, Table

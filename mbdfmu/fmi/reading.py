@@ -40,6 +40,7 @@ class FmuVariable:
     start: Value | None
     minimum: float | None
     maximum: float | None
+    nominal: float  # its usual size, 1 where nothing is said
     text: str
     settable: bool  # before the simulation begins
     choices: Mapping[str, int] = field(default_factory=dict, repr=False)  # of enumerations: their numbers by name
@@ -71,7 +72,8 @@ class FmuInfo:
     stop_time: float | None
     step: float | None
     tolerance: float | None
-    feedthrough: frozenset[str]  # outputs that are said to depend on some input at once
+    # Of outputs: the inputs that they are said to depend on at once; None where nothing is said, which means all.
+    dependencies: Mapping[str, frozenset[str] | None] = field(repr=False)
     capabilities: Mapping[str, bool] = field(repr=False)  # of co-simulation
     variables: tuple[FmuVariable, ...] = field(repr=False)
 
@@ -90,6 +92,11 @@ class FmuInfo:
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
+
+    @property
+    def feedthrough(self) -> frozenset[str]:
+        """Outputs that are said to depend on some input at once."""
+        return frozenset(name for name, inputs in self.dependencies.items() if inputs)
 
     @cached_property
     def _by_name(self) -> dict[str, FmuVariable]:
@@ -118,7 +125,7 @@ def info(path: str | os.PathLike[str]) -> FmuInfo:
         stop_time=_number(experiment and experiment.stopTime),
         step=_number(experiment and experiment.stepSize),
         tolerance=_number(experiment and experiment.tolerance),
-        feedthrough=frozenset(unknown.variable.name for unknown in description.outputs if _depends_on_input(unknown)),
+        dependencies={unknown.variable.name: _inputs_of(unknown) for unknown in description.outputs},
         capabilities=_capabilities(description.coSimulation),
         variables=tuple(one for v in description.modelVariables for one in _variables(v)),
     )
@@ -150,8 +157,10 @@ def _is_library(name: str) -> bool:
     return name.startswith("binaries/") and name.count("/") == 2 and name.endswith(".so")
 
 
-def _depends_on_input(unknown: Any) -> bool:
-    return any(variable.causality == "input" for variable in unknown.dependencies or ())
+def _inputs_of(unknown: Any) -> frozenset[str] | None:
+    if unknown.dependencies is None:
+        return None
+    return frozenset(variable.name for variable in unknown.dependencies if variable.causality == "input")
 
 
 def _capabilities(co_simulation: Any) -> dict[str, bool]:
@@ -183,6 +192,7 @@ def _variable(v: Any, element: int = 0) -> FmuVariable:
         start=_start(v, element),
         minimum=_number(v.min),
         maximum=_number(v.max),
+        nominal=abs(_number(v.nominal) or 1.0),
         text=v.description or "",
         choices=_choices(v.declaredType),
         settable=v.causality == "input" or (v.variability != "constant" and v.initial in ("exact", "approx")),

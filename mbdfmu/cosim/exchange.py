@@ -1,0 +1,120 @@
+"""How values pass between FMUs at one time: Y, what they give, and U, what they are given; must not know steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbdfmu.cosim.slave import Slave
+from mbdfmu.cosim.wiring import READ, Wiring
+from mbdfmu.errors import StepFailed
+
+Vector = NDArray[np.float64]
+Call = Callable[[], None]
+ROUNDS = 100  # of the iteration where values depend on themselves
+SETTLED = 1e-12  # relative to the size of values so far
+
+
+class Exchange:
+    """The passes of a communication point; only FMUs that are at its time take part."""
+
+    def __init__(self, wiring: Wiring, slaves: Sequence[Slave]) -> None:
+        self.links = wiring.links
+        external = [k for k, link in enumerate(wiring.links) if link.source is None]
+        self.Y = np.zeros(len(wiring.sources) + len(external))  # what is given from outside stands at the end
+        self.U = np.zeros(len(wiring.links))
+        self.size = np.array([link.nominal for link in wiring.links])  # of U so far, at least its nominal value
+        self.external = np.array(external, dtype=int)  # in U
+        self.given = self.Y[len(wiring.sources) :]
+        self.late = self.Y.copy()  # what delayed couplings take their values from
+        self._torn = np.array(wiring.torn, dtype=int)
+        self._lay(wiring)
+        self._passes = list(self._connected(wiring, slaves))
+
+    def _lay(self, wiring: Wiring) -> None:
+        """Of every place in U: where in Y its value comes from, and how."""
+        places = {place: k for k, place in enumerate(wiring.sources)}
+        beyond = iter(range(len(wiring.sources), len(self.Y)))
+        self.source = np.array([places[x.source] if x.source else next(beyond) for x in wiring.links], dtype=int)
+        self._factor = np.array([link.factor for link in wiring.links])
+        self._offset = np.array([link.offset for link in wiring.links])
+        self._delayed = np.array([link.delayed for link in wiring.links], dtype=bool)
+
+    def _connected(self, wiring: Wiring, slaves: Sequence[Slave]) -> list[tuple[Slave, Call]]:
+        own = {slave: [one for one in wiring.passes if one.fmu == slave.name] for slave in slaves}
+        calls = {slave: iter(slave.connect(own[slave], self.Y, self.U)) for slave in slaves}
+        of_name = {slave.name: slave for slave in slaves}
+        passes: list[tuple[Slave, Call]] = []
+        for one in wiring.passes:
+            slave = of_name[one.fmu]
+            if one.kind != READ:
+                passes.append((slave, self._route(slice(one.first, one.first + len(one.variables)))))
+            passes.append((slave, next(calls[slave])))
+        return passes
+
+    def _route(self, part: slice) -> Call:
+        """What fills a part of U from Y."""
+        Y, U, late = self.Y, self.U[part], self.late
+        source, factor, offset = self.source[part], self._factor[part], self._offset[part]
+        delayed = np.flatnonzero(self._delayed[part])
+        scaled = bool(np.any(factor != 1) or np.any(offset != 0))
+
+        def route() -> None:
+            Y.take(source, out=U, mode="clip")  # any other mode would make a copy first
+            if delayed.size:
+                U[delayed] = late[source[delayed]]
+            if scaled:
+                np.multiply(U, factor, out=U)
+                np.add(U, offset, out=U)
+
+        return route
+
+    def measure(self) -> None:
+        """How large the values are."""
+        np.maximum(self.size, np.abs(self.U), out=self.size)
+
+    def at(self, places: NDArray[np.int_]) -> Vector:
+        """What Y says that these places of U are, written or not."""
+        found: Vector = self._factor[places] * self.Y[self.source[places]] + self._offset[places]
+        return found
+
+    def settle(self, time: float) -> None:
+        """While the FMUs are initialised: values pass until they stay."""
+        for _ in range(ROUNDS):
+            before = self.U.copy()
+            self.late[:] = self.Y
+            self._pass(time)
+            change = np.abs(self.U - before)
+            self.measure()
+            if np.all(change <= SETTLED * self.size):
+                return
+        raise StepFailed(self._restless("the initial value", change, time))
+
+    def run(self, time: float) -> None:
+        """Values pass between the FMUs that are at this time."""
+        self._pass(time)
+        if self._torn.size:
+            self._solve_loops(time)
+
+    def _pass(self, time: float) -> None:
+        for slave, call in self._passes:
+            if slave.instance.time == time:
+                call()
+
+    def _solve_loops(self, time: float) -> None:
+        """Fixed-point iteration of what depends on itself at once."""
+        change = np.zeros(len(self.U))
+        for _ in range(ROUNDS):
+            found = self.at(self._torn)
+            change[self._torn] = np.abs(found - self.U[self._torn])
+            if np.all(change[self._torn] <= SETTLED * np.maximum(np.abs(found), self.size[self._torn])):
+                return
+            self._pass(time)
+        raise StepFailed(self._restless("the algebraic loop", change, time))
+
+    def _restless(self, what: str, change: Vector, time: float) -> str:
+        link = self.links[int(np.argmax(np.where(np.isfinite(change), change, np.inf)))]
+        cure = 'give one of the couplings around it "delayed": true'
+        return f"{what} of {'.'.join(link.target)} does not settle in {ROUNDS} rounds at t = {time:g} s; {cure}"

@@ -1,0 +1,274 @@
+"""Communication steps of coupled FMUs: Jacobi, Gauss-Seidel, iteration, steps of their own; must not know files.
+
+docs/theory.md, chapter 21, has the methods and their orders.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbdfmu.cosim.description import Master
+from mbdfmu.cosim.exchange import Exchange
+from mbdfmu.cosim.signals import History, Matrix, Vector, shifted, value
+from mbdfmu.cosim.slave import Slave, SlaveState
+from mbdfmu.cosim.wiring import Wiring
+from mbdfmu.errors import StepFailed
+
+NEAR = 1e-9  # of a step; nearer, two times mean the same
+Outside = Callable[[float, float], Matrix]  # inputs from outside as polynomials about a time, for the step to another
+_Kept = tuple[float, list[SlaveState], Vector, Vector]  # time, states, Y and U
+
+
+class Coupled:
+    """FMUs that are stepped together; `time` is the last communication point."""
+
+    def __init__(
+        self, wiring: Wiring, slaves: Sequence[Slave], settings: Master, outside: Outside, *, watched: bool = False
+    ) -> None:
+        """`watched`: `polynomials` shall say what the inputs do during every step."""
+        self.settings, self.slaves = settings, self._in_order(slaves, settings.order)
+        self.exchange = Exchange(wiring, slaves)
+        self.time = self._start = 0.0
+        self.counts = {"communication_steps": 0, "rejected_steps": 0, "iterations": 0}
+        self.polynomials: Matrix = np.zeros((3, len(wiring.links)))  # of U during the last step, about its start
+        self._outside = outside
+        self._repeats = settings.iterations > 1 or settings.tolerance is not None
+        self._moving = np.array([link.continuous for link in wiring.links], dtype=bool)
+        self._coupled = self._moving & (self.exchange.source < len(wiring.sources))
+        self._fed = {slave: self._fed_by(slave) for slave in slaves}
+        # Between the ends of a step that is repeated, values are interpolated by lines at least (T21.5).
+        self._inner = max(settings.extrapolation, 1) if settings.iterations > 1 else settings.extrapolation
+        self._histories = {slave: History(self._inner + 1) for slave in slaves}
+        holds = settings.algorithm == "jacobi" and self._inner == 0
+        self._is_plain = holds and not (self._repeats or watched or len(self.exchange.external))
+
+    @staticmethod
+    def _in_order(slaves: Sequence[Slave], names: Sequence[str]) -> list[Slave]:
+        first = [slave for name in names for slave in slaves if slave.name == name]
+        return [*first, *(slave for slave in slaves if slave not in first)]
+
+    def _fed_by(self, slave: Slave) -> NDArray[np.int_]:
+        """Where in U its outputs go, as far as these may be followed between communication points."""
+        source = self.exchange.source
+        own = (source >= slave.outputs.start) & (source < slave.outputs.stop)
+        return np.flatnonzero(own & self._coupled)
+
+    # ---- start
+
+    def settle(self, time: float) -> None:
+        """While the FMUs are initialised."""
+        self.time = self._start = time
+        self._give()
+        self.exchange.settle(time)
+
+    def start(self) -> None:
+        """The first communication point, when all are initialised."""
+        self.exchange.late[:] = self.exchange.Y
+        self.exchange.run(self.time)
+        self._remember()
+
+    def _give(self) -> None:
+        if len(self.exchange.external):
+            self.exchange.given[:] = self._outside(self.time, math.inf)[0]
+
+    def _remember(self) -> None:
+        if self._is_plain:
+            return
+        e = self.exchange
+        e.measure()
+        for slave in self.slaves:
+            if slave.time == self.time:
+                slave.began = e.U[slave.inputs].copy()
+                self._histories[slave].add(self.time, e.U[self._fed[slave]])
+
+    # ---- steps
+
+    def step(self, end: float) -> float:
+        """One communication step to `end`; returns the error of the extrapolation over what is allowed.
+
+        StepFailed where an FMU makes no step or the iteration does not end. Then, and where the error is above 1, the
+        FMUs are where they were, if they can go back.
+        """
+        self.exchange.late[:] = self.exchange.Y
+        if self._is_plain:
+            for slave in self.slaves:
+                if self._is_due(slave, end):
+                    self._advance(slave, end)
+            self._arrive(end)
+            error = 0.0
+        else:
+            error = self._carefully(end)
+        if error <= 1.0:
+            self._remember()
+            self.counts["communication_steps"] += 1
+        return error
+
+    def _advance(self, slave: Slave, end: float) -> None:
+        for to in self._parts(slave, end):
+            slave.advance(to)
+
+    def _arrive(self, end: float) -> None:
+        self.time = end
+        self._give()
+        self.exchange.run(end)
+
+    def _carefully(self, end: float) -> float:
+        """A step with polynomials, iteration and a way back, as far as they are asked for."""
+        time, kept = self.time, self._save() if self._repeats else None
+        predicted = self._ahead(end)
+        try:
+            self._iterate(predicted, kept, end)
+            error = self._error(predicted, end - time)
+        except StepFailed:
+            self._restore(kept)
+            raise
+        if error > 1.0:
+            self._restore(kept)
+            self.counts["rejected_steps"] += 1
+        return error
+
+    def _iterate(self, predicted: Matrix, kept: _Kept | None, end: float) -> None:
+        """Sweeps over the same step until what is coupled stays; one without iteration."""
+        time, begin, polynomials, change = self.time, self.exchange.U.copy(), predicted.copy(), np.inf
+        for k in range(self.settings.iterations):
+            if k:
+                before = self.exchange.U.copy()
+                polynomials = self._towards(begin, end, time)
+                self._restore(kept)
+                self.counts["iterations"] += 1
+            self._sweep(polynomials, end)
+            self._arrive(end)
+            change = self._change(before) if k else np.inf
+            if change <= self.settings.iteration_tolerance:
+                break
+        self.polynomials = polynomials
+        if self.settings.iterations > 1 and change > self.settings.iteration_tolerance:
+            raise StepFailed(self._divergence(before))
+
+    def _sweep(self, polynomials: Matrix, end: float) -> None:
+        """All FMUs that are due, once; with Gauss-Seidel those that follow know what the former have found."""
+        in_turn = self.settings.algorithm == "gauss-seidel"
+        for slave in self.slaves:
+            if self._is_due(slave, end):
+                self._move(slave, polynomials, end)
+                if in_turn and len(self._fed[slave]):
+                    self._tell(slave, polynomials, end)
+
+    def _move(self, slave: Slave, polynomials: Matrix, end: float) -> None:
+        """The step of one FMU, in parts where its own communication step is smaller."""
+        own = polynomials[:, slave.inputs]
+        if slave.time < self.time:  # its own step is longer: lines between what is known at both ends
+            last, size = value(own, end - self.time), end - slave.time
+            slope = np.where(self._moving[slave.inputs], (last - slave.began) / size, 0.0)
+            own = np.array([slave.began, slope, np.zeros_like(slope)])
+        begin = slave.time if slave.time < self.time else self.time
+        for to in self._parts(slave, end):
+            slave.feed(shifted(own, slave.time - begin), to - slave.time)
+            slave.advance(to)
+
+    def _tell(self, slave: Slave, polynomials: Matrix, end: float) -> None:
+        """What this FMU has come to is known to those that step after it (T21.6)."""
+        fed = self._fed[slave]
+        slave.write(value(polynomials[:, slave.inputs], end - self.time))
+        slave.read()
+        polynomials[:, fed] = self._histories[slave].towards(end, self.exchange.at(fed), self.time, self._inner)
+
+    # ---- when
+
+    def _is_due(self, slave: Slave, end: float) -> bool:
+        """Whether a communication point of the FMU is at the end of the step, or has been passed."""
+        own = slave.own_step
+        if own is None or end - slave.time > own * (1 + NEAR):
+            return True
+        return abs((end - self._start) / own - round((end - self._start) / own)) * own <= NEAR * own
+
+    @staticmethod
+    def _parts(slave: Slave, end: float) -> list[float]:
+        """The ends of the steps that bring an FMU to `end`."""
+        size = end - slave.time
+        count = max(1, math.ceil(size / slave.own_step - NEAR)) if slave.own_step else 1
+        return [*(slave.time + k * size / count for k in range(1, count)), end]
+
+    def next_point(self, time: float) -> float:
+        """The next time at which an FMU with a step of its own communicates."""
+        steps = [slave.own_step for slave in self.slaves if slave.own_step]
+        since = time - self._start
+        return min((self._start + (math.floor(since / h + NEAR) + 1) * h for h in steps), default=math.inf)
+
+    # ---- polynomials
+
+    def _held(self) -> Matrix:
+        found = np.zeros((3, len(self.exchange.U)))
+        found[0] = self.exchange.U
+        return found
+
+    def _ahead(self, end: float) -> Matrix:
+        """What the inputs will do, from what is known so far."""
+        found = self._held()
+        if self.settings.extrapolation:
+            for slave, fed in self._fed.items():
+                if len(fed):
+                    found[:, fed] = self._histories[slave].ahead(self.time, self.settings.extrapolation)
+        self._add_given(found, self.time, end)
+        return found
+
+    def _towards(self, begin: Vector, end: float, time: float) -> Matrix:
+        """What the inputs have done, when the end of the step is known."""
+        found = np.zeros((3, len(begin)))
+        found[0] = begin
+        for slave, fed in self._fed.items():
+            if len(fed):
+                found[:, fed] = self._histories[slave].towards(end, self.exchange.U[fed], time, self._inner)
+        self._add_given(found, time, end)
+        return found
+
+    def _add_given(self, found: Matrix, time: float, end: float) -> None:
+        external = self.exchange.external
+        if len(external):
+            given = self._outside(time, end)
+            given[1:, ~self._moving[external]] = 0.0
+            found[:, external] = given
+
+    # ---- errors
+
+    def _change(self, before: Vector) -> float:
+        """Of what is coupled between two sweeps, relative to its size."""
+        return float(self._relative(before).max(initial=0.0))
+
+    def _error(self, predicted: Matrix, size: float) -> float:
+        """Of the extrapolation at the end of the step, over what is allowed (T21.7)."""
+        if self.settings.tolerance is None:
+            return 0.0
+        self.exchange.measure()
+        return float(self._relative(value(predicted, size)).max(initial=0.0) / self.settings.tolerance)
+
+    def _relative(self, other: Vector) -> Vector:
+        e = self.exchange
+        found: Vector = (np.abs(e.U - other) / np.maximum(e.size, np.abs(e.U)))[self._coupled]
+        return found
+
+    def _divergence(self, before: Vector) -> str:
+        change = self._relative(before)
+        link = [link for link, coupled in zip(self.exchange.links, self._coupled, strict=True) if coupled]
+        return (
+            f"the iteration has not settled after {self.settings.iterations} sweeps at t = {self.time:g} s: "
+            f"{'.'.join(link[int(change.argmax())].target)} still changes by {change.max():.1e} of its size; "
+            "take smaller steps or more iterations"
+        )
+
+    # ---- going back
+
+    def _save(self) -> _Kept:
+        states = [slave.save() for slave in self.slaves]
+        return self.time, states, self.exchange.Y.copy(), self.exchange.U.copy()
+
+    def _restore(self, kept: _Kept | None) -> None:
+        if kept is not None:
+            self.time = kept[0]
+            for slave, state in zip(self.slaves, kept[1], strict=True):
+                slave.restore(state)
+            self.exchange.Y[:], self.exchange.U[:] = kept[2:]

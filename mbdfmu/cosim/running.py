@@ -1,0 +1,333 @@
+"""Coupled FMUs that are stepped: loaded and initialised together, read and set by names, freed; must not know files."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbdfmu.analyses import InputSchedule
+from mbdfmu.cosim.bonds import Account, accounts
+from mbdfmu.cosim.description import Component, SystemDescription, split
+from mbdfmu.cosim.master import Coupled
+from mbdfmu.cosim.slave import Slave
+from mbdfmu.cosim.wiring import Place, wired
+from mbdfmu.errors import ModelError, StepFailed, did_you_mean
+from mbdfmu.fmi.harness import CO_SIMULATION, runnable, start_values
+from mbdfmu.fmi.host import hosting
+from mbdfmu.fmi.instance import Experiment, Instance
+from mbdfmu.fmi.reading import FmuInfo, FmuVariable, info
+from mbdfmu.fmi.running import RECORDABLE, converted
+from mbdfmu.fmi.types import Value
+from mbdfmu.tabular import read_inputs
+
+SHRINK, GROW, SAFETY = 0.2, 2.0, 0.8  # of the size of communication steps, under error control
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """When a run begins, and beyond which time it will not go."""
+
+    t_start: float = 0.0
+    t_end: float | None = None
+
+
+class Running:
+    """A system of FMUs to be stepped: `run["car.rack"] = 0.1; run.step(1e-3); run["car.yaw_rate"]`.
+
+    The FMUs stay loaded until it is closed: by `close()`, or at the end of a `with`. One thread at a time.
+    """
+
+    def __init__(
+        self,
+        description: SystemDescription,
+        span: Span = Span(),
+        *,
+        inputs: InputSchedule | None = None,
+        record: Sequence[str] | None = None,
+    ) -> None:
+        self._description = description
+        self._facts = facts_of(description)
+        self._schedule = inputs or InputSchedule({})
+        given = [split(name) for name in self._schedule.curves]
+        recorded = self._recorded(record)
+        self._wiring = wired(description, self._facts, recorded, given)
+        self._check_given(given)
+        self.notes = list(self._wiring.notes)
+        self._failed = False
+        with ExitStack() as undo:
+            self._slaves = [self._slave(name, undo) for name in description.fmus]
+            self._coupled = Coupled(
+                self._wiring, self._slaves, description.master, self._outside, watched=bool(description.bonds)
+            )
+            self._accounts = accounts(dict(description.bonds), self._wiring, self._slaves)
+            self._initialise(span)
+            self._close = undo.pop_all().close
+        places = {place: k for k, place in enumerate([*self._wiring.sources, *given])}
+        self.names = [".".join(place) for place in dict.fromkeys([*recorded, *given])]
+        self._columns = np.array([places[place] for place in dict.fromkeys([*recorded, *given])], dtype=int)
+        self.step_size = math.inf  # under error control: the next one
+
+    def __repr__(self) -> str:
+        return f"<Running '{self._description.name}': {len(self._slaves)} FMUs, t = {self.time:g} s>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free all FMUs; a second time nothing happens."""
+        self._close()
+
+    # ---- start
+
+    def _slave(self, name: str, undo: ExitStack) -> Slave:
+        component, facts = self._description.fmus[name], self._facts[name]
+        master = self._description.master
+        repeats = master.iterations > 1 or master.tolerance is not None
+        follows = bool(master.extrapolation or master.iterations > 1) or self._schedule.has_slopes
+        try:
+            instance = Instance(facts, follows=follows)
+        except ModelError as error:
+            raise ModelError(f"fmus.{name}: {problem}" for problem in error.problems) from None
+        undo.callback(instance.close)
+        if repeats and not instance.keeps_states:
+            asked = "iterations" if master.iterations > 1 else "tolerance"
+            raise ModelError(
+                f"master.{asked}: steps have to be taken back, which FMU '{name}' cannot (canGetAndSetFMUstate is "
+                f"false); leave {asked} out"
+            )
+        return Slave(name, instance, step=component.step, repeatable=repeats)
+
+    def _initialise(self, span: Span) -> None:
+        """All into the initialisation mode, values until they stay, all out of it."""
+        try:
+            with hosting():
+                for slave in self._slaves:
+                    slave.instance.prepare(self._experiment(slave, span))
+                self._coupled.settle(span.t_start)
+                for slave in self._slaves:
+                    slave.instance.begin()
+                self._coupled.start()
+        except StepFailed as error:
+            raise ModelError(str(error)) from None
+        for account in self._accounts:
+            account.open(self._coupled)
+
+    def _experiment(self, slave: Slave, span: Span) -> Experiment:
+        component, facts = self._description.fmus[slave.name], self._facts[slave.name]
+        return Experiment(
+            t_start=span.t_start, t_end=span.t_end, tolerance=component.tolerance or facts.tolerance,
+            values=_set_values(slave.name, component, facts),
+        )  # fmt: skip
+
+    def _outside(self, time: float, end: float) -> NDArray[np.float64]:
+        """Inputs from outside as polynomials about a time."""
+        pieces = self._schedule.at(time, end if math.isfinite(end) else time)
+        lines = np.array(list(pieces.values())).reshape(-1, 2).T
+        return np.vstack([lines, np.zeros((1, lines.shape[1]))])
+
+    def _check_given(self, given: Iterable[Place]) -> None:
+        problems = [
+            f"inputs: {'.'.join(place)} is coupled to {self._description.couplings['.'.join(place)].source}"
+            for place in given if ".".join(place) in self._description.couplings
+        ]  # fmt: skip
+        if problems:
+            raise ModelError(problems)
+
+    def _recorded(self, patterns: Sequence[str] | None) -> list[Place]:
+        """Outputs and what the description asks for, or what fits the patterns."""
+        known = {f"{fmu}.{v.name}": (fmu, v.name) for fmu, facts in self._facts.items() for v in facts.variables
+                 if v.type in RECORDABLE and v.causality != "independent"}  # fmt: skip
+        found: dict[Place, None] = {}
+        if patterns is None:
+            found.update(dict.fromkeys(p for p in known.values() if self._variable(p).causality == "output"))
+        for pattern in self._description.record if patterns is None else patterns:
+            fitting = [pattern] if pattern in known else [name for name in known if fnmatch.fnmatchcase(name, pattern)]
+            if not fitting:
+                raise ModelError(f"record: no variable fits {pattern!r}{did_you_mean(pattern, known)}")
+            found.update(dict.fromkeys(known[name] for name in fitting))
+        return list(found)
+
+    def _variable(self, place: Place) -> FmuVariable:
+        return self._facts[place[0]].variable(place[1])
+
+    # ---- values
+
+    @property
+    def time(self) -> float:
+        """Present time, s."""
+        return self._coupled.time
+
+    @property
+    def statistics(self) -> dict[str, int | float]:
+        """Work done so far."""
+        found: dict[str, int | float] = dict(self._coupled.counts)
+        for account in self._accounts:
+            found |= {f"{account.name}.energy": account.energy, f"{account.name}.residual_energy": account.residual}
+        return found
+
+    def units(self) -> dict[str, str]:
+        """Of `names`."""
+        return {name: self._variable(split(name)).unit for name in self.names}
+
+    def values(self) -> NDArray[np.float64]:
+        """Of `names`, at the present time."""
+        found: NDArray[np.float64] = self._coupled.exchange.Y[self._columns]
+        return found
+
+    def energies(self) -> list[float]:
+        """Energy and residual of every bond."""
+        return [x for account in self._accounts for x in (account.energy, account.residual)]
+
+    @property
+    def accounts(self) -> Sequence[Account]:
+        """The bonds."""
+        return self._accounts
+
+    def __getitem__(self, name: str) -> Value:
+        slave, variable = self._found(name)
+        with hosting():
+            found: Value = slave.instance.call(slave.instance.calls.get, [variable])[0]
+        return found
+
+    def __setitem__(self, name: str, value: Value) -> None:
+        """Set an input that nothing is coupled to, or a tunable parameter, from now on."""
+        slave, variable = self._found(name)
+        if split(name) in {link.target for link in self._wiring.links}:
+            raise ModelError(f"'{name}' is coupled; set what it takes its value from")
+        if variable.causality != "input" and variable.variability != "tunable":
+            raise ModelError(f"'{name}' is {variable.variability} {variable.causality} and cannot be set now")
+        slave.instance.call(slave.instance.calls.set, variable, converted(variable, value))
+
+    def _found(self, name: str) -> tuple[Slave, FmuVariable]:
+        fmu, variable = split(name)
+        if fmu not in self._facts:
+            raise ModelError(f"no FMU is called {fmu!r}{did_you_mean(fmu, self._facts)}; a name is FMU.VARIABLE")
+        return next(slave for slave in self._slaves if slave.name == fmu), self._facts[fmu].variable(variable)
+
+    # ---- steps
+
+    def step(self, size: float) -> None:
+        """Advance by `size` seconds."""
+        if not (isinstance(size, Real) and 0 < size < math.inf):
+            raise ModelError(f"step must be a positive number of seconds, found {size!r}")
+        self.advance(self.time + float(size))
+
+    def advance(self, end: float) -> None:
+        """To `end`: in one communication step, under error control in as many as it takes; StepFailed says why not."""
+        with hosting():
+            self.listen()
+            while self.time < end:
+                self.go(end)
+
+    def listen(self) -> None:
+        """What the FMUs say is heard from now on, whatever else has used fmpy."""
+        for slave in self._slaves:
+            slave.instance.calls.take_the_word()
+
+    def go(self, end: float) -> None:
+        """One communication step towards `end`; the caller is `hosting`."""
+        if self._failed:
+            raise StepFailed("a step has failed before; start the system again")
+        control = self._description.master.tolerance is not None
+        try:
+            self._controlled(end) if control else self._single(end)
+        except StepFailed:
+            self._failed = not control
+            raise
+
+    def _single(self, end: float) -> None:
+        end = min(end, self._coupled.next_point(self.time))
+        size = end - self.time
+        self._coupled.step(end)
+        self._book(size)
+
+    def _controlled(self, end: float) -> None:
+        """The largest step whose extrapolation is as good as asked for; after a failure a smaller one is tried."""
+        end = min(end, self._coupled.next_point(self.time))
+        order = self._description.master.extrapolation + 1
+        begin = self.time
+        while self.time == begin:
+            parts = math.ceil((end - begin) / self.step_size * (1 - 1e-9)) if self.step_size < end - begin else 1
+            size = (end - begin) / parts
+            try:
+                error = self._coupled.step(end if parts == 1 else begin + size)
+            except StepFailed as failure:
+                self._shrink(size, SHRINK, str(failure))
+                continue
+            factor = min(GROW, max(SHRINK, SAFETY * max(error, 1e-12) ** (-1 / order)))
+            if error > 1.0:
+                self._shrink(size, min(factor, SAFETY), "the extrapolation of what is coupled is too far off")
+            else:
+                self.step_size = max(self.step_size if parts == 1 else 0.0, size * factor)
+        self._book(self.time - begin)
+
+    def _shrink(self, size: float, factor: float, reason: str) -> None:
+        self.step_size = size * factor
+        least = self._description.master.smallest_step
+        if self.step_size < least:
+            raise StepFailed(f"no communication step of {least:g} s and more will do at t = {self.time:g} s: {reason}")
+
+    def _book(self, size: float) -> None:
+        for account in self._accounts:
+            account.close(self._coupled, size)
+            account.open(self._coupled)
+
+    def end(self) -> None:
+        """Terminate all FMUs, and take along what they have warned of."""
+        with hosting():
+            for slave in self._slaves:
+                slave.instance.end()
+        self.notes += [f"{slave.name}: {note}" for slave in self._slaves for note in slave.instance.notes]
+
+
+# ---------------------------------------------------------------- what is asked for
+
+
+def facts_of(description: SystemDescription) -> dict[str, FmuInfo]:
+    """What the FMUs say about themselves; a ModelError names all that cannot run here."""
+    found, problems = {}, []
+    for name, component in description.fmus.items():
+        try:
+            found[name] = info(component.fmu)
+            runnable(found[name], CO_SIMULATION)
+        except ModelError as error:
+            problems += [f"fmus.{name}: {problem}" for problem in error.problems]
+    if problems:
+        raise ModelError(problems)
+    return found
+
+
+def schedule(description: SystemDescription, inputs: Any, interpolation: str) -> InputSchedule:
+    """Inputs over time, called FMU.VARIABLE, from a file or a mapping."""
+    known = {
+        f"{fmu}.{v.name}": v for fmu, facts in facts_of(description).items() for v in facts.variables
+        if v.causality == "input" and v.type in RECORDABLE
+    }  # fmt: skip
+    inputs = description.inputs if inputs is None else inputs
+    if callable(inputs):
+        raise ModelError("inputs of a system must be a file or a mapping name -> (times, values), found a function")
+    if inputs is not None and not isinstance(inputs, Mapping):
+        table = read_inputs(inputs, {name: variable.unit for name, variable in known.items()})
+        inputs = {name: (table.time, table[name]) for name in table.columns}
+    held = [name for name, v in known.items() if not v.is_real or v.variability == "discrete"]
+    return InputSchedule.make(inputs, known, interpolation, held)
+
+
+def _set_values(name: str, component: Component, facts: FmuInfo) -> list[tuple[FmuVariable, Value]]:
+    """Parameters, start values and constant inputs."""
+    try:
+        values = start_values(facts, component.parameters, component.start)
+        return values + [(facts.variable(n), converted(facts.variable(n), x)) for n, x in component.inputs.items()]
+    except ModelError as error:
+        raise ModelError(f"fmus.{name}: {problem}" for problem in error.problems) from None

@@ -1,0 +1,126 @@
+"""A run of coupled FMUs from begin to end with a table of all they give; must not know how they are stepped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbdfmu.analyses.simulate import output_times
+from mbdfmu.cosim.bonds import ENERGY, RESIDUAL
+from mbdfmu.cosim.running import Running
+from mbdfmu.errors import StepFailed
+from mbdfmu.fmi.host import hosting
+from mbdfmu.results import Result
+
+NEAR = 1e-9  # of a step; nearer, two times mean the same
+Progress = Callable[[float], None] | None
+
+
+def stops(
+    t_start: float, t_end: float, step: float | None, step_output: float | None, knots: Sequence[float]
+) -> tuple[list[float], set[float] | None]:
+    """Times at which a communication point must be, in order, and those of them at which is recorded.
+
+    `step` is None where the run chooses its steps. Without `step_output` every communication point is recorded (None).
+    """
+    duration = t_end - t_start
+    wanted: list[float] = [t_end]
+    outputs = _grid(t_start, t_end, step_output) if step_output else []
+    steps = _grid(t_start, t_end, step) if step else []
+    least = min(step or duration, step_output or duration) * NEAR
+    for times in (steps, outputs, [t for t in knots if t_start < t < t_end]):  # nearly equal: the first one stays
+        known = np.sort(wanted)
+        wanted += [t for t in times if _distance(known, t) > least]
+    found = sorted(wanted)
+    if not step_output:
+        return found, None
+    places = np.array(found)
+    recorded = {float(places[np.argmin(np.abs(places - t))]) for t in outputs}
+    return found, recorded
+
+
+def _grid(t_start: float, t_end: float, step: float) -> list[float]:
+    times = t_start + output_times(t_end - t_start, step)[1:]
+    times[-1] = t_end
+    found: list[float] = times.tolist()
+    return found
+
+
+def _distance(known: NDArray[np.float64], t: float) -> float:
+    k = int(np.searchsorted(known, t))
+    return float(min(abs(known[j] - t) for j in (k - 1, k) if 0 <= j < len(known)))
+
+
+class Recorder:
+    """The rows of the table as they come."""
+
+    def __init__(self, run: Running) -> None:
+        self._run = run
+        self._rows: list[tuple[float, NDArray[np.float64], list[float]]] = []
+
+    def add(self) -> None:
+        """The present values."""
+        self._rows.append((self._run.time, self._run.values(), self._run.energies()))
+
+    def result(self, name: str, message: str) -> Result:
+        """The table, with the story of the run."""
+        run = self._run
+        values = np.array([row for _, row, _ in self._rows]).reshape(len(self._rows), len(run.names))
+        energies = np.array([row for *_, row in self._rows]).reshape(len(self._rows), 2 * len(run.accounts))
+        columns = {n: values[:, k] for k, n in enumerate(run.names)}
+        of_bonds = [f"{account.name}.{kind}" for account in run.accounts for kind in (ENERGY, RESIDUAL)]
+        columns |= {n: energies[:, k] for k, n in enumerate(of_bonds)}
+        return Result(
+            np.array([t for t, *_ in self._rows]), columns, run.units() | dict.fromkeys(of_bonds, "J"),
+            statistics=run.statistics, notes=tuple(run.notes), complete=not message, message=message, model=name,
+        )  # fmt: skip
+
+
+def simulate(
+    run: Running, name: str, times: Sequence[float], recorded: set[float] | None, progress: Progress = None
+) -> Result:
+    """Through all times; a failure ends the run, its StepFailed carries what was computed until then."""
+    recorder = Recorder(run)
+    failure: StepFailed | None = None
+    interrupted = False
+    recorder.add()
+    try:
+        with hosting():
+            failure = _through(run, times, recorded, recorder, progress)
+    except KeyboardInterrupt:
+        interrupted = True
+    message = str(failure or "")
+    if interrupted:
+        message = f"interrupted at t = {run.time:g} s of {times[-1]:g} s"
+    elif failure is None:
+        run.end()
+    result = recorder.result(name, message)
+    if failure is not None and not interrupted:
+        failure.result = result
+        raise failure
+    return result
+
+
+def _through(
+    run: Running, times: Sequence[float], recorded: set[float] | None, recorder: Recorder, progress: Progress
+) -> StepFailed | None:
+    try:
+        run.listen()
+        for t in times:
+            while run.time < t:
+                run.go(t)
+                if recorded is None or run.time in recorded:
+                    recorder.add()
+                if progress is not None:
+                    progress(run.time)
+    except StepFailed as failure:
+        return failure
+    return None
+
+
+def first_step(step: float | None, controlled: bool, duration: float) -> tuple[float | None, float]:
+    """The size of all steps, None where they are controlled, and the first size to be tried then."""
+    return (None, step or duration / 1000) if controlled else (step or duration / 1000, math.inf)

@@ -1,0 +1,152 @@
+"""A system of coupled FMUs: built in Python or loaded from a file, then simulated or stepped, one call each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from mbdfmu.analyses import InputSchedule
+from mbdfmu.cosim.description import FORMAT_VERSION, SystemDescription, split
+from mbdfmu.cosim.running import Running, Span, facts_of, schedule
+from mbdfmu.cosim.simulating import first_step, simulate, stops
+from mbdfmu.cosim.wiring import Wiring, wired
+from mbdfmu.errors import ModelError
+from mbdfmu.fmi.types import Value
+from mbdfmu.results import Result
+
+
+class System:
+    """FMUs that run together: `system.add("car", "car.fmu")`, `system.connect("abs.slip", "car.slip")`."""
+
+    def __init__(self, name: str, **header: Any) -> None:
+        """`header`: text, experiment, master, inputs, record as in a system file."""
+        self._data: dict[str, Any] = {"format_version": FORMAT_VERSION, "name": name, **header}
+        self._description: SystemDescription | None = None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a system file (JSON)."""
+        return cls.from_description(SystemDescription.load(path))
+
+    @classmethod
+    def from_description(cls, description: SystemDescription) -> Self:
+        """Take over a checked description."""
+        system = cls(description.name)
+        system._data = {k: dict(v) if isinstance(v := getattr(description, k), dict) else v
+                        for k in type(description).model_fields}  # fmt: skip
+        system._description = description
+        return system
+
+    def __repr__(self) -> str:
+        fmus, couplings = (len(self._data.get(key, {})) for key in ("fmus", "couplings"))
+        return f"<System '{self.name}': {fmus} FMUs, {couplings} couplings>"
+
+    # ---- building
+
+    @property
+    def name(self) -> str:
+        """The system's name."""
+        return str(self._data["name"])
+
+    def add(self, name: str, fmu: str | os.PathLike[str], **settings: Any) -> None:
+        """Add an FMU under a name; `settings`: parameters, start, inputs, step, tolerance as in a system file."""
+        self._put("fmus", name, {"fmu": Path(fmu), **settings})
+
+    def connect(self, target: str, source: str, **settings: Any) -> None:
+        """Let an input take its value from an output; `settings`: factor, offset, delayed."""
+        self._put("couplings", target, {"from": source, **settings})
+
+    def bond(self, name: str, *, effort: str, flow: str) -> None:
+        """Count the energy that an input times an output of one FMU stands for."""
+        self._put("bonds", name, {"effort": effort, "flow": flow})
+
+    def _put(self, section: str, name: str, entry: Any) -> None:
+        entries = self._data.setdefault(section, {})
+        if name in entries:
+            raise ModelError(f"{section}.{name}: is there already; remove one")
+        entries[name] = entry
+        self._description = None
+
+    @property
+    def description(self) -> SystemDescription:
+        """The checked description; a ModelError lists all that is wrong."""
+        if self._description is None:
+            self._description = SystemDescription(**self._data)
+        return self._description
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a system file, with the FMUs by name."""
+        self.description.save(path)
+
+    def with_master(self, **settings: Any) -> System:
+        """The same system, stepped in another way: algorithm, extrapolation, iterations, tolerance, ..."""
+        data = self.description.to_data()
+        master = {**data.get("master", {}), **settings}
+        return System.from_description(SystemDescription(**{**data, "master": master}))
+
+    # ---- use
+
+    def check(self) -> Wiring:
+        """How values pass; a ModelError lists every FMU, coupling and parameter that is wrong."""
+        return wired(self.description, facts_of(self.description), [])
+
+    def start(
+        self, *, t_start: float = 0.0, t_end: float | None = None, inputs: Mapping[str, float] | None = None
+    ) -> Running:
+        """Load and initialise, to be stepped: `with system.start() as run: run.step(1e-3)`.
+
+        `inputs` are values that stay, of inputs that nothing is coupled to; `t_end` is a time beyond which there will
+        be no step.
+        """
+        given = {name: ([t_start], [value]) for name, value in (inputs or {}).items()}
+        made: InputSchedule = schedule(self.description, given, "hold")
+        return Running(self.description, Span(t_start=t_start, t_end=t_end), inputs=made)
+
+    def simulate(
+        self,
+        t_end: float | None = None,
+        step: float | None = None,
+        *,
+        t_start: float = 0.0,
+        step_output: float | None = None,
+        parameters: Mapping[str, Value] | None = None,
+        inputs: Any = None,
+        interpolation: str = "linear",
+        record: str | list[str] | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Result:
+        """Run from `t_start` to `t_end` with communication steps of `step` and return one table for all FMUs.
+
+        `step` is the first one where the master controls the error. What is not given comes from the system's
+        experiment. Parameters, inputs and what is recorded are called as in `car.friction`; `step_output` is the time
+        between rows, of which there is one for every communication point if it is not given.
+        """
+        description = self.description if parameters is None else self._with(parameters)
+        experiment = description.experiment
+        t_end = t_end or (experiment.stop_time if experiment else None)
+        if t_end is None:
+            raise ModelError(f"system '{self.name}' names no experiment.stop_time; give t_end")
+        controlled = description.master.tolerance is not None
+        step = step or (experiment.step if experiment else None)
+        step, first = first_step(step, controlled, t_end - t_start)
+        made = schedule(description, inputs, interpolation)
+        times, recorded = stops(t_start, t_end, step, step_output, made.knots().tolist())
+        patterns = [record] if isinstance(record, str) else record
+        span = Span(t_start=t_start, t_end=t_end)
+        with Running(description, span, inputs=made, record=patterns) as running:
+            running.step_size = first
+            return simulate(running, self.name, times, recorded, progress)
+
+    def _with(self, parameters: Mapping[str, Value]) -> SystemDescription:
+        """With other values of parameters."""
+        data = self.description.to_data()
+        for name, value in parameters.items():
+            fmu, parameter = split(name)
+            if fmu not in data["fmus"] or not parameter:
+                raise ModelError(f"parameter {name!r}: no FMU is called {fmu!r}; known: {', '.join(data['fmus'])}")
+            entry = data["fmus"][fmu]
+            entry = {"fmu": entry} if isinstance(entry, str) else entry
+            data["fmus"][fmu] = {**entry, "parameters": {**entry.get("parameters", {}), parameter: value}}
+        return SystemDescription(**data)

@@ -1,0 +1,75 @@
+"""Values of a loaded FMU that pass in arrays which stay, for masters that step often; must not know what they mean.
+
+fmpy's own calls make lists; these hand one array to the FMU, without a copy where it holds doubles.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mbdfmu.fmi.calls import Calls2, Calls3
+from mbdfmu.fmi.reading import FmuVariable
+
+_C = {
+    "Real": ctypes.c_double, "Integer": ctypes.c_int, "Enumeration": ctypes.c_int, "Boolean": ctypes.c_int,
+    "Float64": ctypes.c_double, "Float32": ctypes.c_float,
+    **{f"{u}Int{n}": getattr(ctypes, f"c_{u.lower()}int{n}") for u in ("", "U") for n in (8, 16, 32, 64)},
+}  # fmt: skip
+_C3 = {**_C, "Enumeration": ctypes.c_int64, "Boolean": ctypes.c_bool}
+OK, WARNING = 0, 1
+
+
+class Lane:
+    """Variables of one type and their values; `values` may be a part of a larger array."""
+
+    def __init__(self, calls: Calls2 | Calls3, variables: Sequence[FmuVariable], values: NDArray[np.float64]) -> None:
+        kind = (_C if isinstance(calls, Calls2) else _C3)[variables[0].type]
+        sizes = {v.reference: v.size for v in variables}
+        begins = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
+        self.values = values
+        self._places = [begins[v.reference] + v.element for v in variables]
+        total = sum(sizes.values())
+        direct = kind is ctypes.c_double and self._places == list(range(total))
+        self._buffer = values if direct else np.zeros(total, dtype=np.dtype(kind))
+        self._own = not direct
+        self._partial = total > len(variables)
+        pointer = self._buffer.ctypes.data_as(ctypes.POINTER(kind))
+        self._get = calls.access("Get", variables[0].type, list(sizes), pointer, total)
+        self._set = calls.access("Set", variables[0].type, list(sizes), pointer, total)
+
+    def read(self) -> None:
+        """From the FMU into `values`."""
+        _check(self._get)
+        if self._own:
+            self.values[:] = self._buffer[self._places]
+
+    def write(self) -> None:
+        """From `values` to the FMU; elements of arrays that are not among the variables stay as they are."""
+        if self._own:
+            if self._partial:
+                _check(self._get)
+            whole = self._buffer.dtype.kind in "iub"
+            self._buffer[self._places] = np.rint(self.values) if whole else self.values
+        _check(self._set)
+
+
+def lanes(calls: Calls2 | Calls3, variables: Sequence[FmuVariable], values: NDArray[np.float64]) -> list[Lane]:
+    """One lane for each run of variables of one type; `values` holds theirs in the same order."""
+    found, begin = [], 0
+    for end in range(1, len(variables) + 1):
+        if end == len(variables) or variables[end].type != variables[begin].type:
+            found.append(Lane(calls, variables[begin:end], values[begin:end]))
+            begin = end
+    return found
+
+
+def _check(call: Callable[[], int]) -> None:
+    status = call()
+    if status > WARNING:
+        from fmpy.fmi1 import FMICallException
+
+        raise FMICallException(function=call.func.__name__, status=status)  # type: ignore[attr-defined]  # a partial
