@@ -32,7 +32,7 @@ class Account:
 
     def open(self, coupled: Coupled) -> None:
         """At the start of a step, or of a run."""
-        self._before = coupled.exchange.U[self.effort], coupled.exchange.Y[self.flow]
+        self._before = self._now(coupled)
 
     def close(self, coupled: Coupled, size: float) -> None:
         """At the end of a step: Simpson's rule, exact for lines and parabolas times a line."""
@@ -40,10 +40,14 @@ class Account:
         value, slope = self.slave.shown(coupled.polynomials[:, self.slave.inputs], size)
         rise = slope if isinstance(slope, float) else float(slope[place])
         told = [float(value[place]) + rise * part * size for part in (0.0, 0.5, 1.0)]
-        (effort, flow), (later, faster) = self._before, (coupled.exchange.U[self.effort], coupled.exchange.Y[self.flow])
+        (effort, flow), (later, faster) = self._before, self._now(coupled)
         meant, flows = (effort, (effort + later) / 2, later), (flow, (flow + faster) / 2, faster)
         self.energy += _simpson(size, meant, flows)
         self.residual += _simpson(size, [a - b for a, b in zip(told, meant, strict=True)], flows)
+
+    def _now(self, coupled: Coupled) -> tuple[float, float]:
+        e = coupled.exchange
+        return float(e.at(self.effort)), float(e.Y[self.flow])
 
 
 def _simpson(size: float, efforts: Sequence[Any], flows: Sequence[Any]) -> float:

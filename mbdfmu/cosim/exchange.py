@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,9 +76,9 @@ class Exchange:
         """How large the values are."""
         np.maximum(self.size, np.abs(self.U), out=self.size)
 
-    def at(self, places: NDArray[np.int_]) -> Vector:
-        """What Y says that these places of U are, written or not."""
-        found: Vector = self._factor[places] * self.Y[self.source[places]] + self._offset[places]
+    def at(self, places: Any) -> Any:
+        """What Y says that this place of U, or these places, are: written or not."""
+        found = self._factor[places] * self.Y[self.source[places]] + self._offset[places]
         return found
 
     def settle(self, time: float) -> None:

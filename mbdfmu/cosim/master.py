@@ -38,7 +38,7 @@ class Coupled:
         self._outside = outside
         self._repeats = settings.iterations > 1 or settings.tolerance is not None
         self._moving = np.array([link.continuous for link in wiring.links], dtype=bool)
-        self._coupled = self._moving & (self.exchange.source < len(wiring.sources))
+        self._coupled = np.flatnonzero(self._moving & (self.exchange.source < len(wiring.sources)))
         self._fed = {slave: self._fed_by(slave) for slave in slaves}
         # Between the ends of a step that is repeated, values are interpolated by lines at least (T21.5).
         self._inner = max(settings.extrapolation, 1) if settings.iterations > 1 else settings.extrapolation
@@ -55,7 +55,7 @@ class Coupled:
         """Where in U its outputs go, as far as these may be followed between communication points."""
         source = self.exchange.source
         own = (source >= slave.outputs.start) & (source < slave.outputs.stop)
-        return np.flatnonzero(own & self._coupled)
+        return self._coupled[own[self._coupled]]
 
     # ---- start
 
@@ -83,7 +83,7 @@ class Coupled:
         for slave in self.slaves:
             if slave.time == self.time:
                 slave.began = e.U[slave.inputs].copy()
-                self._histories[slave].add(self.time, e.U[self._fed[slave]])
+                self._histories[slave].add(self.time, e.at(self._fed[slave]))
 
     # ---- steps
 
@@ -136,7 +136,7 @@ class Coupled:
         time, begin, polynomials, change = self.time, self.exchange.U.copy(), predicted.copy(), np.inf
         for k in range(self.settings.iterations):
             if k:
-                before = self.exchange.U.copy()
+                before = self.exchange.at(self._coupled)
                 polynomials = self._towards(begin, end, time)
                 self._restore(kept)
                 self.counts["iterations"] += 1
@@ -193,11 +193,13 @@ class Coupled:
         count = max(1, math.ceil(size / slave.own_step - NEAR)) if slave.own_step else 1
         return [*(slave.time + k * size / count for k in range(1, count)), end]
 
-    def next_point(self, time: float) -> float:
-        """The next time at which an FMU with a step of its own communicates."""
-        steps = [slave.own_step for slave in self.slaves if slave.own_step]
-        since = time - self._start
-        return min((self._start + (math.floor(since / h + NEAR) + 1) * h for h in steps), default=math.inf)
+    def bounded(self, end: float) -> float:
+        """No later than the next communication point of an FMU whose own step is longer than this one."""
+        for slave in self.slaves:
+            h = slave.own_step
+            if h is not None and h > (end - self.time) * (1 + NEAR):
+                end = min(end, self._start + (math.floor((self.time - self._start) / h + NEAR) + 1) * h)
+        return end
 
     # ---- polynomials
 
@@ -222,7 +224,7 @@ class Coupled:
         found[0] = begin
         for slave, fed in self._fed.items():
             if len(fed):
-                found[:, fed] = self._histories[slave].towards(end, self.exchange.U[fed], time, self._inner)
+                found[:, fed] = self._histories[slave].towards(end, self.exchange.at(fed), time, self._inner)
         self._add_given(found, time, end)
         return found
 
@@ -244,19 +246,21 @@ class Coupled:
         if self.settings.tolerance is None:
             return 0.0
         self.exchange.measure()
-        return float(self._relative(value(predicted, size)).max(initial=0.0) / self.settings.tolerance)
+        at_end = value(predicted, size)[self._coupled]
+        return float(self._relative(at_end).max(initial=0.0) / self.settings.tolerance)
 
     def _relative(self, other: Vector) -> Vector:
-        e = self.exchange
-        found: Vector = (np.abs(e.U - other) / np.maximum(e.size, np.abs(e.U)))[self._coupled]
+        """How far what is coupled is from other values, in terms of its size."""
+        now, size = self.exchange.at(self._coupled), self.exchange.size[self._coupled]
+        found: Vector = np.abs(now - other) / np.maximum(size, np.abs(now))
         return found
 
     def _divergence(self, before: Vector) -> str:
         change = self._relative(before)
-        link = [link for link, coupled in zip(self.exchange.links, self._coupled, strict=True) if coupled]
+        worst = self.exchange.links[self._coupled[int(change.argmax())]]
         return (
             f"the iteration has not settled after {self.settings.iterations} sweeps at t = {self.time:g} s: "
-            f"{'.'.join(link[int(change.argmax())].target)} still changes by {change.max():.1e} of its size; "
+            f"{'.'.join(worst.target)} still changes by {change.max():.1e} of its size; "
             "take smaller steps or more iterations"
         )
 

@@ -247,14 +247,14 @@ class Running:
             raise
 
     def _single(self, end: float) -> None:
-        end = min(end, self._coupled.next_point(self.time))
+        end = self._coupled.bounded(end)
         size = end - self.time
         self._coupled.step(end)
         self._book(size)
 
     def _controlled(self, end: float) -> None:
         """The largest step whose extrapolation is as good as asked for; after a failure a smaller one is tried."""
-        end = min(end, self._coupled.next_point(self.time))
+        end = self._coupled.bounded(min(end, self.time + self.step_size) if self.step_size < end - self.time else end)
         order = self._description.master.extrapolation + 1
         begin = self.time
         while self.time == begin:
