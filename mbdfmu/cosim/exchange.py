@@ -83,9 +83,10 @@ class Exchange:
 
     def settle(self, time: float) -> None:
         """While the FMUs are initialised: values pass until they stay."""
-        for _ in range(ROUNDS):
+        for k in range(ROUNDS):
             before = self.U.copy()
-            self.late[:] = self.Y
+            if k < 2:  # what is delayed is to stay, or its loop would have to settle
+                self.late[:] = self.Y
             self._pass(time)
             change = np.abs(self.U - before)
             self.measure()

@@ -48,13 +48,14 @@ class Running:
     def __init__(
         self,
         description: SystemDescription,
+        facts: Mapping[str, FmuInfo],
         span: Span = Span(),
         *,
         inputs: InputSchedule | None = None,
         record: Sequence[str] | None = None,
     ) -> None:
         self._description = description
-        self._facts = facts_of(description)
+        self._facts = facts
         self._schedule = inputs or InputSchedule({})
         given = [split(name) for name in self._schedule.curves]
         recorded = self._recorded(record)
@@ -308,10 +309,12 @@ def facts_of(description: SystemDescription) -> dict[str, FmuInfo]:
     return found
 
 
-def schedule(description: SystemDescription, inputs: Any, interpolation: str) -> InputSchedule:
+def schedule(
+    description: SystemDescription, facts: Mapping[str, FmuInfo], inputs: Any, interpolation: str
+) -> InputSchedule:
     """Inputs over time, called FMU.VARIABLE, from a file or a mapping."""
     known = {
-        f"{fmu}.{v.name}": v for fmu, facts in facts_of(description).items() for v in facts.variables
+        f"{fmu}.{v.name}": v for fmu, f in facts.items() for v in f.variables
         if v.causality == "input" and v.type in RECORDABLE
     }  # fmt: skip
     inputs = description.inputs if inputs is None else inputs

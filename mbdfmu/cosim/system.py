@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from mbdfmu.analyses import InputSchedule
 from mbdfmu.cosim.description import FORMAT_VERSION, SystemDescription, split
 from mbdfmu.cosim.running import Running, Span, facts_of, schedule
 from mbdfmu.cosim.simulating import first_step, simulate, stops
 from mbdfmu.cosim.wiring import Wiring, wired
-from mbdfmu.errors import ModelError
+from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.fmi.types import Value
 from mbdfmu.results import Result
 
@@ -86,6 +85,19 @@ class System:
         master = {**data.get("master", {}), **settings}
         return System.from_description(SystemDescription(**{**data, "master": master}))
 
+    def with_parameters(self, values: Mapping[str, Value]) -> System:
+        """The same system with other values of parameters, called as in `car.friction`."""
+        data = self.description.to_data()
+        for name, value in values.items():
+            fmu, parameter = split(name)
+            if fmu not in data["fmus"] or not parameter:
+                known = f"{did_you_mean(fmu, data['fmus'])}; known FMUs: {', '.join(data['fmus'])}"
+                raise ModelError(f"parameter {name!r}: must be FMU.NAME{known}")
+            entry = data["fmus"][fmu]
+            entry = {"fmu": entry} if isinstance(entry, str) else entry
+            data["fmus"][fmu] = {**entry, "parameters": {**entry.get("parameters", {}), parameter: value}}
+        return System.from_description(SystemDescription(**data))
+
     # ---- use
 
     def check(self) -> Wiring:
@@ -101,8 +113,9 @@ class System:
         be no step.
         """
         given = {name: ([t_start], [value]) for name, value in (inputs or {}).items()}
-        made: InputSchedule = schedule(self.description, given, "hold")
-        return Running(self.description, Span(t_start=t_start, t_end=t_end), inputs=made)
+        facts = facts_of(self.description)
+        made = schedule(self.description, facts, given, "hold")
+        return Running(self.description, facts, Span(t_start=t_start, t_end=t_end), inputs=made)
 
     def simulate(
         self,
@@ -123,7 +136,7 @@ class System:
         experiment. Parameters, inputs and what is recorded are called as in `car.friction`; `step_output` is the time
         between rows, of which there is one for every communication point if it is not given.
         """
-        description = self.description if parameters is None else self._with(parameters)
+        description = self.with_parameters(parameters or {}).description
         experiment = description.experiment
         t_end = t_end or (experiment.stop_time if experiment else None)
         if t_end is None:
@@ -131,22 +144,12 @@ class System:
         controlled = description.master.tolerance is not None
         step = step or (experiment.step if experiment else None)
         step, first = first_step(step, controlled, t_end - t_start)
-        made = schedule(description, inputs, interpolation)
+        facts = facts_of(description)
+        made = schedule(description, facts, inputs, interpolation)
         times, recorded = stops(t_start, t_end, step, step_output, made.knots().tolist())
         patterns = [record] if isinstance(record, str) else record
         span = Span(t_start=t_start, t_end=t_end)
-        with Running(description, span, inputs=made, record=patterns) as running:
+        with Running(description, facts, span, inputs=made, record=patterns) as running:
             running.step_size = first
             return simulate(running, self.name, times, recorded, progress)
 
-    def _with(self, parameters: Mapping[str, Value]) -> SystemDescription:
-        """With other values of parameters."""
-        data = self.description.to_data()
-        for name, value in parameters.items():
-            fmu, parameter = split(name)
-            if fmu not in data["fmus"] or not parameter:
-                raise ModelError(f"parameter {name!r}: no FMU is called {fmu!r}; known: {', '.join(data['fmus'])}")
-            entry = data["fmus"][fmu]
-            entry = {"fmu": entry} if isinstance(entry, str) else entry
-            data["fmus"][fmu] = {**entry, "parameters": {**entry.get("parameters", {}), parameter: value}}
-        return SystemDescription(**data)

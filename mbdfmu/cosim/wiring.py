@@ -211,6 +211,8 @@ class _Order:
         """All passes: rounds of reading and writing, then what nobody waits for."""
         waiting = dict.fromkeys([*self.missing, *recorded])
         while self.missing:
+            asked = {i for o in self.missing for i in self.needs(o)}
+            self.write([i for i in self.unwritten if i in asked and i not in self.open])
             found = [place for place in waiting if not self.needs(place) & self.unwritten.keys()]
             if not self.missing.keys() & set(found):
                 found = []
@@ -218,8 +220,6 @@ class _Order:
             self.read(found)
             for place in found:
                 del waiting[place]
-            asked = {i for o in self.missing for i in self.needs(o)}
-            self.write([i for i in self.unwritten if i in asked and i not in self.open])
         self.write(list(self.unwritten))
         self.read(waiting)
 

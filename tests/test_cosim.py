@@ -1,0 +1,324 @@
+"""Systems of coupled FMUs: files, couplings, order of evaluation, failures, stepping by hand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from coupled_fmus import actuator, exact, export, mass, pair, through
+
+import mbdfmu as mbd
+from mbdfmu.cli import main
+from mbdfmu.cosim import System, SystemDescription
+from mbdfmu.errors import ModelError, StepFailed
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("fmus")
+    failing = mbd.Model("failing")
+    failing.add("u", mbd.Input())
+    failing.add("x", mbd.State(rate="u + sqrt(0.55 - time)"))
+    failing.add("y", mbd.Output(value="x"))
+    for model in (mass(), actuator(), through("half", "0.5*u + 1"), through("minus", "-0.5*u + 2"), failing):
+        export(model, path)
+    return path
+
+
+def loop(folder: Path, **master: object) -> System:
+    """y = u/2 + 1 and y = 2 - u/2 fed by each other: 2 = 8/5 ... at once."""
+    system = System("loop", master=master)
+    system.add("half", folder / "half.fmu")
+    system.add("minus", folder / "minus.fmu")
+    system.connect("half.u", "minus.y")
+    system.connect("minus.u", "half.y")
+    return system
+
+
+def edited(source: Path, target: Path, old: str, new: str) -> Path:
+    """An FMU whose description says something else."""
+    with zipfile.ZipFile(source) as archive, zipfile.ZipFile(target, "w") as copy:
+        for entry in archive.infolist():
+            content = archive.read(entry)
+            if entry.filename == "modelDescription.xml":
+                assert old.encode() in content
+                content = content.replace(old.encode(), new.encode())
+            copy.writestr(entry, content)
+    return target
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_a_system_is_the_same_after_saving_and_loading(folder: Path, tmp_path: Path) -> None:
+    system = pair(folder, algorithm="gauss-seidel", extrapolation=1, order=["actuator"])
+    system.bond("joint", effort="mass.force", flow="mass.speed")
+    for name in ("mass", "actuator"):
+        shutil.copy(folder / f"{name}.fmu", tmp_path)
+    moved = System.from_description(system.description.moved(lambda file: tmp_path / file.name))
+    moved.save(tmp_path / "pair.json")
+    assert json.loads((tmp_path / "pair.json").read_text())["fmus"] == {"mass": "mass.fmu", "actuator": "actuator.fmu"}
+    again = System.load(tmp_path / "pair.json")
+    assert again.description == moved.description
+    assert np.array_equal(again.simulate(0.1, 0.01)["mass.place"], system.simulate(0.1, 0.01)["mass.place"])
+
+
+def test_all_that_is_wrong_with_a_system_file_is_said_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({
+        "format_version": 1, "name": "x", "fmus": {"car": {"fmu": "car.fmu", "stepp": 1}, "abs": {"fmu": 3}},
+        "couplings": {"slip": "car.slip", "car.brake": {"from": "abs.brake", "factor": "x"}},
+        "master": {"algorithm": "jakobi", "extrapolation": 7}, "extra": 1,
+    }))  # fmt: skip
+    with pytest.raises(ModelError) as caught:
+        SystemDescription.load(path)
+    text = str(caught.value)
+    for finding in ("fmus.car: unknown entry 'stepp'; did you mean 'step'?", "fmus.abs.fmu: must be the name of a file",
+                    "couplings.slip: must be FMU.VARIABLE", "couplings.car.brake.factor", "master.algorithm",
+                    "master.extrapolation", "unknown entry 'extra'"):  # fmt: skip
+        assert finding in text
+    assert all(line.startswith(str(path)) for line in caught.value.problems)
+
+
+def test_a_key_given_twice_and_an_unknown_fmu_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text('{"format_version": 1, "name": "x", "name": "y", "fmus": {"car": "car.fmu"}, '
+                    '"couplings": {"cra.u": "car.y"}, "master": {"order": ["truck"]}}')  # fmt: skip
+    with pytest.raises(ModelError) as caught:
+        SystemDescription.load(path)
+    text = str(caught.value)
+    assert "name: the key is given twice" in text
+    assert "couplings.cra.u: no FMU is called 'cra'; did you mean 'car'?" in text
+    assert "master.order: no FMU is called 'truck'" in text
+
+
+def test_fmus_that_are_not_there_are_named_together(tmp_path: Path) -> None:
+    system = System("x")
+    system.add("car", tmp_path / "car.fmu")
+    system.add("abs", tmp_path / "abs.fmu")
+    with pytest.raises(ModelError, match=r"(?s)fmus.car: .*there is no such file.*fmus.abs: "):
+        system.check()
+
+
+# ---------------------------------------------------------------- couplings
+
+
+def test_couplings_that_cannot_be_are_named_with_the_cure(folder: Path) -> None:
+    system = pair(folder)
+    system.connect("mass.push", "mass.place")
+    system.connect("mass.speed", "actuator.force")
+    system.connect("mass.pull", "actuator.force")
+    with pytest.raises(ModelError) as caught:
+        system.check()
+    text = str(caught.value)
+    assert "couplings.mass.push: is in N, mass.place is in m; couple what fits" in text
+    assert "couplings.mass.speed: is an output; only inputs can be coupled" in text
+    assert "couplings.mass.pull: FMU 'mass' has no variable 'pull'" in text and "known: " in text
+
+
+def test_only_outputs_are_sources_and_nothing_is_driven_twice(folder: Path) -> None:
+    system = pair(folder)
+    with pytest.raises(ModelError, match=r"couplings.mass.force: is there already"):
+        system.connect("mass.force", "actuator.force")
+    system.connect("mass.push", "actuator.speed")
+    with pytest.raises(ModelError, match="actuator.speed is an input; values can be taken from outputs only"):
+        system.check()
+
+
+def test_units_of_one_quantity_are_converted_and_said(folder: Path, tmp_path: Path) -> None:
+    edited(folder / "mass.fmu", tmp_path / "mass.fmu", 'unit="m/s"', 'unit="km/h"')
+    shutil.copy(folder / "actuator.fmu", tmp_path)
+    system = pair(tmp_path)
+    link = next(x for x in system.check().links if x.target == ("actuator", "speed"))
+    assert link.factor == pytest.approx(1 / 3.6, rel=1e-15)
+    assert system.check().notes == ("actuator.speed [m/s] is 0.277778 times mass.speed [km/h]",)
+
+
+def test_factor_and_offset_are_applied(folder: Path) -> None:
+    system = System("scaled")
+    system.add("mass", folder / "mass.fmu")
+    system.add("half", folder / "half.fmu")
+    system.connect("half.u", "mass.speed", factor=2.0, offset=-1.0)
+    result = system.simulate(0.2, 0.1, record=["half.y", "mass.speed"])
+    assert result["half.y"] == pytest.approx(0.5 * (2 * result["mass.speed"] - 1) + 1, rel=1e-15)
+
+
+def test_types_must_fit(folder: Path, tmp_path: Path) -> None:
+    system = System("typed")
+    edited(folder / "half.fmu", tmp_path / "half.fmu", 'name="u"', 'name="v"')
+    system.add("mass", folder / "mass.fmu")
+    system.add("half", tmp_path / "half.fmu")
+    system.connect("half.u", "mass.speed")
+    with pytest.raises(ModelError, match=r"couplings.half.u: FMU 'half' has no variable 'u'"):
+        system.check()
+
+
+# ---------------------------------------------------------------- order and loops
+
+
+def test_outputs_that_answer_at_once_are_read_after_their_inputs(folder: Path) -> None:
+    """mass.acceleration depends on the force at once, the force on no input: all values belong to one time."""
+    system = pair(folder)
+    passes = [(one.kind, one.fmu) for one in system.check().passes]
+    assert passes == [("read", "mass"), ("read", "actuator"), ("write", "mass"), ("write", "actuator")]
+    result = system.simulate(0.5, 0.05, record=["mass.*", "actuator.force"])
+    expected = -40.0 * result["mass.place"] + result["actuator.force"]
+    assert result["mass.acceleration"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_chain_through_feedthrough_passes_in_one_point(folder: Path) -> None:
+    system = System("chain")
+    for name in ("a", "b", "c"):
+        system.add(name, folder / "half.fmu")
+    system.add("mass", folder / "mass.fmu")
+    for target, source in (("a.u", "mass.place"), ("b.u", "a.y"), ("c.u", "b.y")):
+        system.connect(target, source, **({"factor": 1.0} if target == "a.u" else {}))
+    result = system.simulate(0.3, 0.1, record=["mass.place", "c.y"])
+    assert result["c.y"] == pytest.approx(result["mass.place"] / 8 + 1.75, rel=1e-14)
+
+
+def test_an_algebraic_loop_is_named_with_its_cures(folder: Path) -> None:
+    with pytest.raises(ModelError) as caught:
+        loop(folder).check()
+    text = str(caught.value)
+    assert "an algebraic loop" in text and '"delayed": true' in text and '"iterations"' in text
+    assert all(name in text for name in ("half.u", "minus.y", "minus.u", "half.y"))
+
+
+def test_a_loop_is_solved_where_the_master_iterates(folder: Path) -> None:
+    """a = b/2 + 1 and b = 2 - a/2: a = 1.6, b = 1.2."""
+    result = loop(folder, iterations=10).simulate(0.2, 0.1, record=["half.y", "minus.y"])
+    assert result["half.y"] == pytest.approx(np.full(3, 1.6), abs=1e-11)
+    assert result["minus.y"] == pytest.approx(np.full(3, 1.2), abs=1e-11)
+
+
+def test_a_loop_that_does_not_settle_is_named(folder: Path, tmp_path: Path) -> None:
+    export(through("half", "3*u + 1"), tmp_path)
+    shutil.copy(folder / "minus.fmu", tmp_path)
+    with pytest.raises(ModelError, match=r"does not settle in 100 rounds at t = 0 s"):
+        loop(tmp_path, iterations=10).simulate(0.2, 0.1)
+
+
+def test_a_delayed_coupling_takes_the_value_of_the_last_point(folder: Path) -> None:
+    system = System("delayed")
+    system.add("half", folder / "half.fmu")
+    system.add("minus", folder / "minus.fmu")
+    system.connect("half.u", "minus.y", delayed=True)
+    system.connect("minus.u", "half.y")
+    result = system.simulate(0.5, 0.1, record=["half.y", "minus.y"])
+    assert result["half.y"][1:] == pytest.approx(0.5 * result["minus.y"][:-1] + 1, rel=1e-14)
+
+
+def test_fmus_that_do_not_say_what_they_depend_on_count_as_answering_at_once(folder: Path, tmp_path: Path) -> None:
+    edited(folder / "mass.fmu", tmp_path / "mass.fmu", 'dependencies=""', "")
+    edited(folder / "actuator.fmu", tmp_path / "actuator.fmu", 'dependencies=""', "")
+    with pytest.raises(ModelError, match=r"FMU actuator, mass does not say what its outputs depend on"):
+        pair(tmp_path).check()
+
+
+# ---------------------------------------------------------------- runs
+
+
+def test_a_failing_fmu_ends_the_run_and_keeps_what_was_computed(folder: Path) -> None:
+    system = System("fails")
+    system.add("mass", folder / "mass.fmu")
+    system.add("breaks", folder / "failing.fmu")
+    system.connect("breaks.u", "mass.place", factor=1.0)
+    with pytest.raises(StepFailed, match=r"FMU 'breaks' gave up at t = 0.5 s: .*") as caught:
+        system.simulate(1.0, 0.1)
+    result = caught.value.result
+    assert result.time[-1] == pytest.approx(0.5) and not result.complete
+    assert result["mass.place"][0] == 0.5 and "breaks" in result.message
+
+
+def test_under_error_control_a_failing_step_is_tried_smaller_and_then_given_up(folder: Path) -> None:
+    system = System("fails", master={"tolerance": 1e-2, "smallest_step": 1e-4})
+    system.add("breaks", folder / "failing.fmu")
+    system.add("mass", folder / "mass.fmu")
+    system.connect("breaks.u", "mass.place", factor=1.0)
+    with pytest.raises(StepFailed, match=r"no communication step of 0.0001 s and more will do .*FMU 'breaks'") as caught:
+        system.simulate(1.0, 0.1)
+    assert 0.54 < caught.value.result.time[-1] < 0.5501
+
+
+def test_steps_that_must_be_taken_back_need_fmus_that_can(folder: Path, tmp_path: Path) -> None:
+    edited(folder / "mass.fmu", tmp_path / "mass.fmu", 'canGetAndSetFMUstate="true"', 'canGetAndSetFMUstate="false"')
+    shutil.copy(folder / "actuator.fmu", tmp_path)
+    with pytest.raises(ModelError, match=r"master.iterations: .* which FMU 'mass' cannot .*leave iterations out"):
+        pair(tmp_path, iterations=5).simulate(0.1, 0.01)
+
+
+def test_a_system_is_stepped_read_and_set_by_hand(folder: Path) -> None:
+    with pair(folder).start() as run:
+        for _ in range(10):
+            run.step(0.01)
+        assert run.time == pytest.approx(0.1)
+        before = run["mass.acceleration"]
+        run["mass.push"] = 5.0
+        assert run["mass.acceleration"] == pytest.approx(before + 5.0, rel=1e-12)
+        with pytest.raises(ModelError, match="'mass.force' is coupled"):
+            run["mass.force"] = 1.0
+        with pytest.raises(ModelError, match="no FMU is called 'mas'; did you mean 'mass'"):
+            run["mas.x"]
+        with pytest.raises(ModelError, match="step must be a positive number"):
+            run.step(-1)
+
+
+def test_inputs_from_outside_reach_the_fmus_as_lines(folder: Path, tmp_path: Path) -> None:
+    """A push that rises in a line is followed within steps, so the error is that of the coupling alone."""
+    (tmp_path / "push.csv").write_text("time [s],mass.push [N]\n0,0\n1,4\n")
+    errors = []
+    for step in (0.05, 0.025):
+        result = pair(folder, extrapolation=1).simulate(1.0, step, inputs=tmp_path / "push.csv", record=["mass.place"])
+        fine = pair(folder, extrapolation=2).simulate(1.0, 0.002, inputs=tmp_path / "push.csv", step_output=step)
+        errors.append(np.max(np.abs(result["mass.place"] - fine["mass.place"])))
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2, abs=0.3)
+    assert "mass.push" in result and result["mass.push"][-1] == 4.0
+
+
+def test_start_values_parameters_and_constant_inputs_are_set(folder: Path) -> None:
+    system = System("set")
+    system.add("mass", folder / "mass.fmu", parameters={"k": 0.0, "v.start": 0.0, "x.start": 2.0}, inputs={"push": 3.0})
+    result = system.simulate(1.0, 0.1, record=["mass.place"])
+    assert result["mass.place"][-1] == pytest.approx(2.0 + 1.5, rel=1e-9)
+
+
+def test_rows_are_written_at_the_times_asked_for(folder: Path) -> None:
+    result = pair(folder).simulate(1.0, 0.03, step_output=0.1, record=["mass.place"])
+    assert result.time == pytest.approx(np.arange(11) * 0.1, abs=1e-12)
+
+
+def test_without_couplings_fmus_run_as_alone(folder: Path) -> None:
+    system = System("alone")
+    system.add("mass", folder / "mass.fmu")
+    alone = mbd.fmu.simulate(folder / "mass.fmu", 1.0, 0.1, record=["place"])
+    assert np.array_equal(system.simulate(1.0, 0.1, record=["mass.place"])["mass.place"], alone["place"])
+
+
+# ---------------------------------------------------------------- the command line
+
+
+def test_the_command_line_runs_a_system_and_writes_the_table(folder: Path, tmp_path: Path) -> None:
+    system = pair(folder, extrapolation=2)
+    system.save(tmp_path / "pair.json")
+    out = tmp_path / "out.csv"
+    done = CliRunner().invoke(main, ["cosim", str(tmp_path / "pair.json"), "-t", "1", "--step", "2e-3", "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    assert "mass.force" in done.output and "<-" in done.output
+    result = mbd.Result.read(out)
+    assert result["actuator.force"][-1] == pytest.approx(exact(np.array([1.0]))[0, 2], abs=1e-3)
+    assert result.unit("actuator.force") == "N"
+
+
+def test_the_command_line_ends_with_1_where_an_fmu_fails(folder: Path, tmp_path: Path) -> None:
+    system = System("fails")
+    system.add("breaks", folder / "failing.fmu")
+    system.save(tmp_path / "x.json")
+    out = tmp_path / "out.csv"
+    done = CliRunner().invoke(main, ["cosim", str(tmp_path / "x.json"), "-t", "1", "--step", "0.1", "-o", str(out)])
+    assert done.exit_code == 1 and "FMU 'breaks' gave up" in done.output and out.is_file()
