@@ -307,7 +307,7 @@ void Exchange::look_ahead() {
 // All breaks up to the time; environments take times for equal that differ a little.
 void Exchange::pass_breaks() {
     const double until = memory(TIME) + std::max(instant(memory(TIME)), alike * std::fabs(memory(TIME)));
-    for (look_ahead(); until >= memory(NEXT); look_ahead())
+    for (look_ahead(); memory(NEXT) < at_no_time && until >= memory(NEXT); look_ahead())
         memory(PASSED) = memory(NEXT), instance_.state.restart_pending = true;
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -490,6 +491,16 @@ def test_refused_calls_change_nothing(slider_crank: Path) -> None:
             fmu.setTime(float("nan"))
         assert (fmu.x == before).all()
         assert np.isfinite(fmu.dx).all()
+
+
+def test_an_event_at_the_greatest_time_ends(bouncing_ball: Path) -> None:
+    """Where nothing is known to jump the next time is that, which an environment may take as it is."""
+    with opened(bouncing_ball) as fmu:
+        fmu.begin()
+        fmu.setTime(sys.float_info.max)
+        fmu.enterEventMode()
+        assert not fmu.newDiscreteStates()[4]
+
 
 
 def test_casadi_integrates_it(slider_crank: Path, tmp_path: Path) -> None:
