@@ -288,6 +288,7 @@ void check_rows(const State& s, const System& system) {
     check_unknowns("dropped", s.dropped, system);
     std::vector<int> expected = s.inactive;
     for (const Redundancy& r : s.redundancies) {
+        if (r.row >= system.nc) damaged("a row that repeats others is not there");
         expected.push_back(system.nv + r.row);
         for (const auto& repeated : r.repeats)
             if (repeated.first < 0 || repeated.first >= system.nc) damaged("a row repeats one that is not there");

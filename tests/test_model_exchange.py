@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,7 @@ import mbdfmu as mbd
 from mbdfmu.joints import Prismatic, Revolute
 
 TIGHT = 1e-9  # of CVode, relative
+MODE_AT, STEP_MODE, CONTINUOUS_MODE = 40, 2, 4  # in saved states, see solver/slave_states.cpp
 # CVode takes long with these behind a border in Python.
 SLOW = {"full_vehicle", "ring", "stiff_double_pendulum", "andrews_stiff", "stick_slip", "gyroscope", "double_wishbone"}
 
@@ -385,6 +387,17 @@ def test_a_state_goes_on_from_bytes_in_another_instance(tmp_path: Path) -> None:
         other.begin()
         other.setFMUState(other.deserializeFMUState(saved))
         assert (run_on(one, 0.4, 0.6, 50) == run_on(other, 0.4, 0.6, 50)).all()
+
+
+def test_a_state_in_a_mode_of_co_simulation_is_refused(slider_crank: Path) -> None:
+    """A step by a scheme that has never begun would read what is not there."""
+    with opened(slider_crank) as fmu:
+        fmu.begin()
+        state = bytearray(fmu.serializeFMUState(fmu.getFMUState()))[:-4]
+        assert state[MODE_AT] == CONTINUOUS_MODE, "the mode is elsewhere now"
+        state[MODE_AT] = STEP_MODE
+        with pytest.raises(FMICallException):
+            fmu.deserializeFMUState(bytes(state) + zlib.crc32(state).to_bytes(4, "little"))
 
 
 def test_a_reset_instance_begins_anew(slider_crank: Path) -> None:
