@@ -226,6 +226,8 @@ Answer Slave::get_rates(const std::uint32_t* references, std::size_t count, cons
         if (count > 0 && !(orders && values)) throw Refused("orders or room for values are missing");
         for (std::size_t k = 0; k < count; ++k) {
             check_computed(*found[k]);
+            if (found[k]->role == Role::rate)
+                throw Refused("'" + found[k]->name + "' is a derivative itself, its own is not offered");
             if (orders[k] != 1)
                 throw Refused("derivative " + std::to_string(orders[k]) + " of '" + found[k]->name +
                               "' is not offered, the first one is");

@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ctypes import c_double, c_int, c_uint, c_void_p
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ import mbdfmu as mbd
 from mbdfmu.joints import Prismatic, Revolute
 
 TIGHT = 1e-9  # of CVode, relative
+OK, ERROR = 0, 3  # of fmi2Status
 MODE_AT, STEP_MODE, CONTINUOUS_MODE = 40, 2, 4  # in saved states, see solver/slave_states.cpp
 # CVode takes long with these behind a border in Python.
 SLOW = {"full_vehicle", "ring", "stiff_double_pendulum", "andrews_stiff", "stick_slip", "gyroscope", "double_wishbone"}
@@ -504,6 +506,15 @@ def test_refused_calls_change_nothing(slider_crank: Path) -> None:
             fmu.setTime(float("nan"))
         assert (fmu.x == before).all()
         assert np.isfinite(fmu.dx).all()
+
+
+def test_derivatives_have_no_derivatives_in_time(slider_crank: Path) -> None:
+    with opened(slider_crank) as fmu:
+        fmu.begin()
+        fmu.terminate()
+        for name, status in (("crank.omega", OK), ("der(crank.omega)", ERROR)):
+            arguments = (c_uint * 1)(fmu.reference(name)), 1, (c_int * 1)(1), (c_double * 1)()
+            assert fmu.dll.fmi2GetRealOutputDerivatives(c_void_p(fmu.component), *arguments) == status, name
 
 
 def test_an_event_at_the_greatest_time_ends(bouncing_ball: Path) -> None:
