@@ -254,7 +254,7 @@ private:
     std::unique_ptr<Snapshot> from_bytes(const unsigned char* data, std::size_t size) const;
 
     // ---- model exchange
-    std::vector<double> rates_;
+    std::vector<double> rates_;  // of continuous states, for one call of get()
     Exchange& exchange();
     template <class Action>
     Answer exchanged(Call call, Action&& action);

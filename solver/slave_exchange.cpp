@@ -124,10 +124,13 @@ Answer Slave::get_event_indicators(double* values, std::size_t count) {
     });
 }
 
-// The derivative of a continuous state as a variable.
+// The derivative of a continuous state as a variable; all of them are taken at once for the call that reads it.
 double Slave::rate(int index) {
-    rates_.resize(exchange().state_count());
-    exchange().derivatives(rates_.data());
+    if (rates_.empty()) {
+        Exchange& e = exchange();
+        rates_.resize(e.state_count());
+        e.derivatives(rates_.data());
+    }
     return rates_[index];
 }
 

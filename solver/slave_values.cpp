@@ -58,6 +58,7 @@ Answer Slave::get(const std::uint32_t* references, std::size_t count, Type type,
                   std::size_t values_count) {
     return attempt(Call::get, [&] {
         if (count > 0 && !(references && values)) throw Refused("value references or values are missing");
+        rates_.clear();
         std::size_t at = 0;
         for (std::size_t k = 0; k < count; ++k) {
             const auto& v = variable(references[k], type);
