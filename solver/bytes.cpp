@@ -47,11 +47,6 @@ void Writer::wholes(const std::vector<int>& values) {
     for (int x : values) whole(x);
 }
 
-void Writer::text(const std::string& value) {
-    unsigned_(value.size(), 8);
-    bytes.insert(bytes.end(), value.begin(), value.end());
-}
-
 std::uint64_t Reader::unsigned_(int size, const char* what) {
     if (end_ - at_ < size) damaged("it ends before '" + std::string(what) + "'");
     const std::uint64_t value = load(at_, size);
@@ -104,13 +99,6 @@ std::vector<int> Reader::wholes(const char* what) {
     for (int& x : values)
         x = static_cast<int>(whole(what, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
     return values;
-}
-
-std::string Reader::text(const char* what) {
-    const std::size_t size = count(what, 1);
-    std::string value(reinterpret_cast<const char*>(at_), size);
-    at_ += size;
-    return value;
 }
 
 void Reader::end() const {
