@@ -382,6 +382,16 @@ def test_a_recorded_reference_repeats_the_run(pendulum: Path, tmp_path: Path) ->
     assert read_ref_opt_file(tmp_path / "pendulum_ref.opt")["StopTime"] == 1.0
 
 
+@pytest.mark.parametrize("run", [mbd.fmu.simulate, Isolated()])
+def test_inputs_in_other_units_are_refused(run: Any, pendulum: Path, tmp_path: Path) -> None:
+    table = tmp_path / "torque.csv"
+    table.write_text("time [s],torque [N.mm]\n0,0\n0.1,1\n")
+    record(pendulum, tmp_path, Conditions(t_end=0.1))
+    shutil.copy(table, tmp_path / "pendulum_in.csv")
+    (case,) = cases(pendulum, tmp_path)
+    assert "input 'torque' is in 'N.mm', the model has it in 'N.m'" in judge(case, run=run).report()
+
+
 def test_recorded_inputs_are_lines_for_every_tool(pendulum: Path, tmp_path: Path) -> None:
     steps = {"torque": ([0.0, 0.05], [1.0, 2.0])}
     record(pendulum, tmp_path, Conditions(t_end=0.1, interpolation="hold"), inputs=steps)
