@@ -302,6 +302,11 @@ def test_a_manifest_that_is_wrong_fails(manifest: str, message: str, wave: Path)
     assert message in verdict(wave).report()
 
 
+def test_parameters_that_are_no_numbers_fail(wave: Path) -> None:
+    moved_inside(wave, EXPERIMENTS, two__xml=TWO, fault__ssv=FAULT.replace('value="1"', 'value="one"'))
+    assert "parameter 'fault' of type Real cannot be 'one'" in verdict(wave).report()
+
+
 def test_options_and_stories_that_are_wrong_are_refused(wave: Path) -> None:
     for file, text, message in (
         ("Wave_ref.opt", "StopTime, soon\n", "line 1: StopTime must be a number, found 'soon'"),
@@ -317,9 +322,9 @@ def test_options_and_stories_that_are_wrong_are_refused(wave: Path) -> None:
 
 
 def test_options_as_other_tools_write_them_are_read(wave: Path) -> None:
-    wave.with_name("Wave_ref.opt").write_text(
-        "StartTime, 0.0 // in seconds\nStopTime, 1\nStepSize, 0\nRelTol, 0.0001\nSolverType, FixedStep\n"
-        "OutputIntervalLength, 0.01\nAlgorithm, anything\n"
+    wave.with_name("Wave_ref.opt").write_bytes(
+        b"StartTime, 0.0 // in seconds\nStopTime, 1\nStepSize, 0\nRelTol, 0.0001\nSolverType, FixedStep\n"
+        b"OutputIntervalLength, 0.01\nAlgorithm, anything // f\xfcr alle\n"
     )
     assert verdict(wave)
 

@@ -201,10 +201,13 @@ def _start(v: Any, element: int) -> Value | None:
     if v.start is None or v.type in ("String", "Binary"):
         return None if v.start is None else str(v.start)
     given = str(v.start).split()
-    text = given[element if len(given) > 1 else 0]
-    if v.type == "Boolean":
-        return text in ("true", "1")
-    return (float if v.type in REALS else int)(text)
+    try:
+        text = given[element if len(given) > 1 else 0]
+        if v.type == "Boolean":
+            return text in ("true", "1")
+        return (float if v.type in REALS else int)(text)
+    except (IndexError, ValueError):
+        raise ModelError(f"{DESCRIPTION}: '{v.name}' of type {v.type} cannot start at {v.start!r}") from None
 
 
 def _number(text: Any) -> float | None:

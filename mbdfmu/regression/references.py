@@ -210,9 +210,13 @@ def _parameters(root: etree._Element) -> dict[str, float | str]:
         for kind in parameter:
             text = kind.get("value", "")
             tag = etree.QName(kind).localname
-            values[parameter.get("name", "")] = text if tag in ("String", "Enumeration") else _number(tag, text)
+            name = parameter.get("name", "")
+            values[name] = text if tag in ("String", "Enumeration") else _number(name, tag, text)
     return values
 
 
-def _number(tag: str, text: str) -> float:
-    return float(text == "true" or text == "1") if tag == "Boolean" else float(text)
+def _number(name: str, tag: str, text: str) -> float:
+    try:
+        return float(text in ("true", "1")) if tag == "Boolean" else float(text)
+    except ValueError:
+        raise ModelError(f"parameter '{name}' of type {tag} cannot be {text!r}") from None
