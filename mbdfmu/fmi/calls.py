@@ -12,7 +12,7 @@ from typing import Any
 from lxml import etree
 
 from mbdfmu.fmi.hearing import Messages, callbacks_for, take_the_word
-from mbdfmu.fmi.reading import REALS, FmuInfo, FmuVariable
+from mbdfmu.fmi.reading import DESCRIPTION, REALS, FmuInfo, FmuVariable
 from mbdfmu.fmi.types import Value
 
 PYTHON: dict[str, Callable[[Any], Value]] = {
@@ -195,7 +195,7 @@ class Calls3:
 
 def _followed(folder: str) -> set[int]:
     """References of the inputs that may be set within steps, which fmpy does not tell (0.3.32)."""
-    root = etree.parse(os.path.join(folder, "modelDescription.xml"))
+    root = etree.parse(os.path.join(folder, DESCRIPTION))
     inputs = root.iterfind("ModelVariables/*[@causality='input']")
     return {int(v.get("valueReference", "")) for v in inputs if v.get("intermediateUpdate") in ("true", "1")}
 
