@@ -6,7 +6,7 @@ fmpy makes the calls themselves; what it raises passes through.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lxml import etree
@@ -210,5 +210,4 @@ def _start_values(facts: FmuInfo) -> dict[int, list[Any]]:
 
 
 def _converted(variable: FmuVariable, value: Any) -> Value:
-    text: Mapping[type, Callable[[Any], str]] = {bytes: lambda b: b.decode("utf-8", "replace")}
-    return text.get(type(value), PYTHON[variable.type])(value)
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else PYTHON[variable.type](value)
