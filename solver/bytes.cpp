@@ -109,7 +109,7 @@ void Reader::end() const {
 
 namespace {
 
-// Every member of State in its order in the file; `f` is a member function's worth of work for each kind of it.
+// The numbers and vectors of State in their order in the file, with the names that messages have for them.
 template <class S, class F>
 void each_number(S& s, F&& f) {
     f("t", s.t), f("h", s.h), f("ahead", s.ahead), f("last_step", s.last_step), f("drift", s.drift);

@@ -88,8 +88,6 @@ const char* name_of(Mode mode) {
     return "error";
 }
 
-std::string in_seconds(double t) { return number(t, 17) + " s"; }
-
 }  // namespace
 
 Contents::Contents(const Bytes& model, const Bytes& interface_bytes)
@@ -142,8 +140,7 @@ Answer Slave::translated() {
     try {
         throw;
     } catch (const Discarded& reason) {
-        say(Answer::discard, discard_log, reason.what());
-        return Answer::discard;
+        return lack(reason.what());
     } catch (const Refused& reason) {
         return refuse(reason.what());
     } catch (const ModelError& reason) {
@@ -411,17 +408,12 @@ Answer Slave::do_step(double time, double size, const Pauses& pauses, Reached& r
 
 // To a time, or back to where it was: a step that failed leaves nothing behind.
 void Slave::advance(double to, const Pauses& pauses) {
-    before_ = run_->instance.state;
     current_ = false;
     run_->driver.events_wait = pauses.at_events;
     try {
-        advance_pausing(to, pauses);
+        all_or_nothing([&] { advance_pausing(to, pauses); });
     } catch (const StepFailed& reason) {
-        run_->driver.restore(before_);
-        throw Discarded(std::string(reason.what()) + "; the step is taken back, t = " + in_seconds(before_.t));
-    } catch (...) {
-        run_->driver.restore(before_);
-        throw;
+        throw Discarded(std::string(reason.what()) + "; the step is taken back, t = " + in_seconds(time()));
     }
 }
 

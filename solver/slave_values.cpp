@@ -145,17 +145,13 @@ void Slave::change_parameters(const Found& found, const double* values) {
     if (std::none_of(found.begin(), found.end(), tuned)) return;
     Run& r = run();
     tell_inputs();
-    const State before = r.instance.state;
-    try {
+    all_or_nothing([&] {
         for (const auto* v : found) {
             for (int e = 0; e < v->size && tuned(v); ++e)
                 if (values[e] != numbers_.given[v->place + e]) r.change_parameter(v->index + e, values[e]);
             values += v->size;
         }
-    } catch (...) {
-        r.restore(before);
-        throw;
-    }
+    });
     current_ = false;
 }
 
