@@ -418,6 +418,25 @@ def driven(value: str, level: str = "position", **more: Any) -> mbd.Model:
     return model
 
 
+@pytest.mark.parametrize("torque", [(np.linspace(0, 2, 41), 3 * np.sin(np.linspace(0, 8, 41))),
+                                    ([0, 1, 1, 2], [0, 3, -1, -1])], ids=["curve", "jump"])  # fmt: skip
+def test_inputs_of_the_harness_move_within_steps(torque: Any, tmp_path: Path) -> None:
+    """CVode at 1e-8 leaves 1e-6 in the angle; inputs that lag by a step of CVode would leave 0.1."""
+    model = mbd.models.load("pendulum")
+    path = model.export_fmu(tmp_path / "pendulum.fmu", interface="me2")
+    found = mbd.fmu.simulate(path, 2.0, 0.1, inputs={"torque": torque}, tolerance=1e-8, record="bar.phi")
+    expected = ours(model, 2.0, inputs={"torque": torque})
+    assert found["bar.phi"][-1] == pytest.approx(expected["bar.phi"][-1], abs=2e-6)
+
+
+def test_a_run_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = mbd.models.load("pendulum").export_fmu(tmp_path / "pendulum.fmu", interface="me2")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(mbd.StepFailed, match="'length' must lie in"):
+        mbd.fmu.simulate(path, 1.0, 0.1, parameters={"length": -1.0})
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_a_motion_over_time_is_followed(tmp_path: Path) -> None:
     """A cart driven by a sine, a bar hangs from it: 1e-6 of CVode at 1e-9, and the cart where it has to be."""
     model = driven("0.2*sin(3*time)", velocity=(0.6, 0))

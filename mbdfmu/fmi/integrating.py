@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import isclose
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +55,56 @@ def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
             run.progress(time)
         return True
 
-    with _failures(facts, messages):
+    signals = _signals(facts, run)
+    with _failures(facts, messages), _instance(facts, messages) as (folder, description, fmu):
+        if signals is not None:
+            _let_inputs_move(fmu, description, signals, run.t_start)
         found = simulate_fmu(
-            os.fspath(facts.path), validate=False, fmi_type="ModelExchange", solver="CVode", start_time=run.t_start,
+            folder, validate=False, fmi_type="ModelExchange", solver="CVode", start_time=run.t_start,
             stop_time=run.t_end, output_interval=run.step, relative_tolerance=run.tolerance,
-            start_values=dict(run.values), input=_signals(facts, run), output=list(names), debug_logging=True,
-            logger=_logger(messages), step_finished=finished, remote_platform=None,
+            start_values=dict(run.values), input=signals, output=list(names), step_finished=finished,
+            fmu_instance=fmu, model_description=description,
         )  # fmt: skip
     return _result(facts, names, found, run.t_end, {"integrator_steps": steps})
+
+
+@contextmanager
+def _instance(facts: FmuInfo, messages: Messages) -> Iterator[tuple[str, Any, Any]]:
+    """The folder of the unpacked FMU, its description, and an instance, which nobody touches after a failure."""
+    from fmpy import extract, instantiate_fmu, read_model_description
+
+    with tempfile.TemporaryDirectory(prefix="mbdfmu_", ignore_cleanup_errors=True) as folder:
+        extract(os.fspath(facts.path), folder)
+        description = read_model_description(folder, validate=False)
+        fmu = instantiate_fmu(folder, description, "ModelExchange", debug_logging=True, logger=_logger(messages))
+        yield folder, description, fmu
+        fmu.freeInstance()
+
+
+def _let_inputs_move(fmu: Any, description: Any, signals: NDArray[Any], t_start: float) -> None:
+    """Inputs go with the time: fmpy sets them where steps end and where it looks for events, not for derivatives.
+
+    Beyond a jump, where CVode's steps may lead, they stay as they are right before it.
+    """
+    from fmpy.simulation import Input
+
+    inputs = Input(fmu, description, signals)
+    set_time, resume = fmu.setTime, fmu.enterContinuousTimeMode
+    now = passed = t_start
+    jump = inputs.nextEvent(t_start)
+
+    def timed(time: float) -> None:
+        nonlocal now
+        now = time
+        set_time(time)
+        inputs.apply(min(time, jump), discrete=False, after_event=isclose(time, passed))
+
+    def resumed() -> None:
+        nonlocal jump, passed
+        passed, jump = now, inputs.nextEvent(now)
+        resume()
+
+    fmu.setTime, fmu.enterContinuousTimeMode = timed, resumed
 
 
 def _logger(messages: Messages) -> Callable[..., None]:
