@@ -24,6 +24,7 @@ from scipy.integrate import DOP853
 from test_redundancy import flat
 
 import mbdfmu as mbd
+from mbdfmu.forces import Single
 from mbdfmu.joints import Prismatic, Revolute
 
 TIGHT = 1e-9  # of CVode, relative
@@ -427,6 +428,31 @@ def test_inputs_of_the_harness_move_within_steps(torque: Any, tmp_path: Path) ->
     found = mbd.fmu.simulate(path, 2.0, 0.1, inputs={"torque": torque}, tolerance=1e-8, record="bar.phi")
     expected = ours(model, 2.0, inputs={"torque": torque})
     assert found["bar.phi"][-1] == pytest.approx(expected["bar.phi"][-1], abs=2e-6)
+
+
+def push(force: str) -> mbd.Model:
+    """A body that flies towards x = 0, with a force that has no value beyond."""
+    model = mbd.Model("push")
+    model.add("body", mbd.Body(mass=1, inertia=1, position=(1, 0), velocity=(-10.0, 0)))
+    model.add("rail", Prismatic(i={"body": "ground"}, j={"body": "body"}))
+    model.add("push", Single(i={"body": "ground"}, j={"body": "body"}, axis=(1, 0), force=force))
+    return model
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")  # of a callback of CVode
+def test_steps_of_the_harness_that_lead_too_far_are_tried_again(tmp_path: Path) -> None:
+    model = push("1e-9/sqrt(body.x)^5")  # thrown back close to the end
+    path = model.export_fmu(tmp_path / "push.fmu", interface="me2")
+    found = mbd.fmu.simulate(path, 0.3, 0.1, tolerance=1e-8, record="body.x")
+    assert found["body.x"][-1] == pytest.approx(ours(model, 0.3)["body.x"][-1], abs=1e-4)
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_run_of_the_harness_that_cannot_go_on_says_why(tmp_path: Path) -> None:
+    path = push("-sqrt(body.x)").export_fmu(tmp_path / "push.fmu", interface="me2")
+    with pytest.raises(mbd.StepFailed, match=r"not finite; forces.push: -sqrt\(body.x\)") as failed:
+        mbd.fmu.simulate(path, 0.3, 0.1)
+    assert len(str(failed.value)) < 500  # not every step that was tried
 
 
 def test_a_run_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

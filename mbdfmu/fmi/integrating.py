@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from math import isclose
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,13 @@ from numpy.typing import NDArray
 from mbdfmu.errors import StepFailed
 from mbdfmu.fmi.hearing import Messages, take_the_word
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
-from mbdfmu.fmi.running import said
+from mbdfmu.fmi.running import DISCARD, WARNING, said
 from mbdfmu.fmi.types import Value
 from mbdfmu.results import Result
 from mbdfmu.tabular import TIME, Table
 
+LAST = 3  # messages that are told of a failure
+_ASKED = ("getDerivatives", "getContinuousStateDerivatives", "getEventIndicators")  # in FMI 2.0 and 3.0
 _STORED: dict[str, type] = {"Boolean": np.bool_, "Integer": np.int32, "Enumeration": np.int32}  # else real
 
 
@@ -51,12 +54,15 @@ def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
     def finished(time: float, recorder: Any) -> bool:
         nonlocal steps
         steps += 1
+        if evaluations.failure is not None:
+            raise evaluations.failure
         if run.progress is not None:
             run.progress(time)
         return True
 
     signals = _signals(facts, run)
     with _failures(facts, messages), _instance(facts, messages) as (folder, description, fmu):
+        evaluations = _Evaluations(fmu)
         if signals is not None:
             _let_inputs_move(fmu, description, signals, run.t_start)
         found = simulate_fmu(
@@ -107,6 +113,40 @@ def _let_inputs_move(fmu: Any, description: Any, signals: NDArray[Any], t_start:
     fmu.setTime, fmu.enterContinuousTimeMode = timed, resumed
 
 
+class _Evaluations:
+    """What CVode asks an FMU for; what has no value is nan, for which it tries a smaller step.
+
+    An exception does not pass through CVode: what it is told instead is left to chance, and Python writes out a trace.
+    """
+
+    def __init__(self, fmu: Any) -> None:
+        self.failure: Exception | None = None  # after which nothing is asked any more
+        self._placed = True  # the states are there that values are asked for
+        fmu.setContinuousStates = partial(self._place, fmu.setContinuousStates)
+        for name in _ASKED:
+            if hasattr(fmu, name):
+                setattr(fmu, name, partial(self._ask, getattr(fmu, name)))
+
+    def _place(self, call: Callable[..., Any], values: Any, count: int) -> None:
+        finite = bool(np.isfinite(np.ctypeslib.as_array(values, (count,))).all())
+        self._placed = finite and self._is_answered(call, values, count)
+
+    def _ask(self, call: Callable[..., Any], values: Any, count: int) -> None:
+        if count and not (self._placed and self._is_answered(call, values, count)):
+            np.ctypeslib.as_array(values, (count,))[:] = np.nan
+
+    def _is_answered(self, call: Callable[..., Any], values: Any, count: int) -> bool:
+        from fmpy.fmi1 import FMICallException
+
+        try:
+            if self.failure is None:
+                call(values, count)
+        except FMICallException as error:
+            self.failure = error if error.status != DISCARD else None
+            return False
+        return self.failure is None
+
+
 def _logger(messages: Messages) -> Callable[..., None]:
     """FMI 3.0 has no instance name in its messages."""
 
@@ -124,7 +164,8 @@ def _failures(facts: FmuInfo, messages: Messages) -> Iterator[None]:
         yield
     except Exception as error:  # fmpy has no narrower one
         os.chdir(here)  # where fmpy fails to load a library, it stays in the library's folder
-        raise StepFailed(f"FMU '{facts.name}' gave up: {said(messages) or error}") from error
+        complaints = [message for message in messages if message[0] >= WARNING]  # also of steps that were tried
+        raise StepFailed(f"FMU '{facts.name}' gave up: {said(complaints[-LAST:]) or error}") from error
     finally:
         take_the_word()  # from the function that fmpy has made for this run
 
