@@ -177,6 +177,8 @@ void Slave::take(const Interface::Variable& v, const double* values) {
 Answer Slave::set_slopes(const std::uint32_t* references, std::size_t count, const int* orders, const double* values,
                          std::size_t values_count) {
     return attempt(Call::set_slopes, [&] {
+        if (kind_ == Kind::model_exchange)
+            throw Refused("in model exchange inputs have no slopes; set the inputs at each time that is tried");
         const Found found = variables(references, count, Type::real, values_count);
         if (count > 0 && !(orders && values)) throw Refused("orders or values are missing");
         const double* at = values;

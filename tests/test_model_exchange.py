@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -535,6 +536,18 @@ def test_refused_calls_change_nothing(slider_crank: Path) -> None:
             fmu.setTime(float("nan"))
         assert (fmu.x == before).all()
         assert np.isfinite(fmu.dx).all()
+
+
+def test_inputs_have_no_slopes(slider_crank: Path) -> None:
+    """fmi2SetRealInputDerivatives belongs to co-simulation; here nothing would come of it."""
+    error = 3
+    with opened(slider_crank) as fmu:
+        torque, first, slope = ctypes.c_uint(fmu.reference("torque")), ctypes.c_int(1), ctypes.c_double(2.0)
+        found = fmu.dll.fmi2SetRealInputDerivatives(
+            ctypes.c_void_p(fmu.component), ctypes.byref(torque), ctypes.c_size_t(1), ctypes.byref(first),
+            ctypes.byref(slope),
+        )  # fmt: skip
+    assert found == error
 
 
 def test_casadi_integrates_it(slider_crank: Path, tmp_path: Path) -> None:

@@ -73,7 +73,8 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
     return fmi::made(hear, [&] {
         if (!name || !*name) throw ModelError("the instance has no name");
         if (type != fmi2CoSimulation && type != fmi2ModelExchange)
-            throw ModelError("there is no FMU type " + std::to_string(type) + "; allowed: fmi2CoSimulation");
+            throw ModelError("there is no FMU type " + std::to_string(type) +
+                             "; allowed: fmi2ModelExchange, fmi2CoSimulation");
         const auto kind = type == fmi2CoSimulation ? Slave::Kind::co_simulation : Slave::Kind::model_exchange;
         return fmi::slave_from({resources, guid, kind, logging != fmi2False}, hear).release();
     });
