@@ -256,8 +256,9 @@ Answer Slave::differentiate(const std::uint32_t* unknowns, std::size_t unknown_c
         Derivatives& d = derivatives();
         d.along(moving, seed, run_->exchange);
         for (const auto* v : wanted) {
-            const auto& found = v->role == Role::rate ? d.rates : d.signals;
-            values = std::copy_n(found.begin() + v->index, v->size, values);
+            const double* found = (v->role == Role::rate ? d.rates : d.signals).data() + v->index;
+            if (is_quaternion(*v)) found = &d.states.e[v->first - contents_->system.nv];  // is read as it has been set
+            values = std::copy_n(found, v->size, values);
         }
     });
 }

@@ -516,6 +516,15 @@ def test_directional_derivatives_are_those_of_differences(name: str, tmp_path: P
             assert found[:, j] == pytest.approx(slope, rel=1e-5, abs=1e-7 * (1 + np.abs(slope).max())), rates[j].name
 
 
+def test_states_move_by_themselves_alone(tmp_path: Path) -> None:
+    """Quaternions too, which are read as they have been set, though what follows from them sees them normalised."""
+    with opened(exported(shipped("four_bar3d"), tmp_path)) as fmu:
+        fmu.begin()
+        fmu.slope(0.0, fmu.x + 1e-2 * np.cos(np.arange(fmu.nx)))
+        states = [u.variable.derivative.valueReference for u in fmu.description.derivatives]
+        assert columns(fmu, states, states) == pytest.approx(np.eye(fmu.nx), abs=1e-12)
+
+
 # ---------------------------------------------------------------- what is refused
 
 
