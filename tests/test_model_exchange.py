@@ -456,12 +456,23 @@ def test_a_run_of_the_harness_that_cannot_go_on_says_why(tmp_path: Path) -> None
     assert len(str(failed.value)) < 500  # not every step that was tried
 
 
-def test_a_run_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_that_is_refused_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = mbd.models.load("pendulum").export_fmu(tmp_path / "pendulum.fmu", interface="me2")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(mbd.StepFailed, match="'length' must lie in"):
+    with pytest.raises(mbd.ModelError, match="could not be initialised: 'length' must lie in"):
         mbd.fmu.simulate(path, 1.0, 0.1, parameters={"length": -1.0})
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_library_that_cannot_be_loaded_is_no_failed_run(tmp_path: Path) -> None:
+    path, broken = exported(mbd.models.load("pendulum"), tmp_path), tmp_path / "broken.fmu"
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(broken, "w") as into:
+        for name in archive.namelist():
+            into.writestr(name, b"none" if name.startswith("binaries/") else archive.read(name))
+    here = Path.cwd()
+    with pytest.raises(mbd.ModelError, match="cannot be loaded"):
+        mbd.fmu.simulate(broken, 1.0, 0.1)
+    assert Path.cwd() == here
 
 
 def test_a_motion_over_time_is_followed(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbdfmu.errors import StepFailed
+from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.fmi.calls import PYTHON
 from mbdfmu.fmi.hearing import Messages, take_the_word
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
 from mbdfmu.fmi.running import DISCARD, WARNING, said
@@ -23,6 +24,7 @@ from mbdfmu.fmi.types import Value
 from mbdfmu.results import Result
 from mbdfmu.tabular import TIME, Table
 
+_VALUES_SET = tuple(f"Set{type_}" for type_ in PYTHON)
 LAST = 3  # messages that are told of a failure
 _ASKED = ("getDerivatives", "getContinuousStateDerivatives", "getEventIndicators")  # in FMI 2.0 and 3.0
 _STORED: dict[str, type] = {"Boolean": np.bool_, "Integer": np.int32, "Enumeration": np.int32}  # else real
@@ -42,9 +44,10 @@ class Integration:
 
 
 def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
-    """The recorded variables, on both sides of events; StepFailed where the FMU or the integrator gives up.
+    """The recorded variables, on both sides of events.
 
-    A run that the FMU itself ends early (terminateSimulation) is a result that is not complete.
+    ModelError where the FMU cannot be loaded or refuses values, StepFailed where it or the integrator gives up. A run
+    that the FMU itself ends early (terminateSimulation) is a result that is not complete.
     """
     from fmpy import simulate_fmu
 
@@ -82,7 +85,10 @@ def _instance(facts: FmuInfo, messages: Messages) -> Iterator[tuple[str, Any, An
     with tempfile.TemporaryDirectory(prefix="mbdfmu_", ignore_cleanup_errors=True) as folder:
         extract(os.fspath(facts.path), folder)
         description = read_model_description(folder, validate=False)
-        fmu = instantiate_fmu(folder, description, "ModelExchange", debug_logging=True, logger=_logger(messages))
+        try:
+            fmu = instantiate_fmu(folder, description, "ModelExchange", debug_logging=True, logger=_logger(messages))
+        except Exception as error:
+            raise ModelError(f"{facts.path}: cannot be loaded: {said(messages) or error}") from error
         yield folder, description, fmu
         fmu.freeInstance()
 
@@ -162,12 +168,23 @@ def _failures(facts: FmuInfo, messages: Messages) -> Iterator[None]:
     here = Path.cwd()
     try:
         yield
+    except ModelError:
+        raise
     except Exception as error:  # fmpy has no narrower one
-        os.chdir(here)  # where fmpy fails to load a library, it stays in the library's folder
         complaints = [message for message in messages if message[0] >= WARNING]  # also of steps that were tried
-        raise StepFailed(f"FMU '{facts.name}' gave up: {said(complaints[-LAST:]) or error}") from error
+        reason = said(complaints[-LAST:]) or error
+        if _is_refusal(error):
+            raise ModelError(f"FMU '{facts.name}' could not be initialised: {reason}") from error
+        raise StepFailed(f"FMU '{facts.name}' gave up: {reason}") from error
     finally:
+        os.chdir(here)  # where fmpy fails to load a library, it stays in the library's folder
         take_the_word()  # from the function that fmpy has made for this run
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Of a value, or of the start, which ask for other values."""
+    called = getattr(error, "function", "")[len("fmi2") :]  # fmpy's, of FMI 2.0 or 3.0
+    return called.endswith("InitializationMode") or called == "SetupExperiment" or called in _VALUES_SET
 
 
 def _signals(facts: FmuInfo, run: Integration) -> NDArray[Any] | None:
