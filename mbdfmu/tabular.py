@@ -199,7 +199,8 @@ def _labels(number: int, line: str) -> list[tuple[str, str]]:
     names = [name for name, _ in labels]
     if labels[0] not in ((TIME, ""), (TIME, "s")):
         cure = "; separate columns by commas" if re.search("[;\t]", line) else ""
-        raise ModelError(f"line {number}: the first column must be 'time [s]', found '{names[0]}'{cure}")
+        found = next(csv.reader([line.strip()]))[0].strip()  # with the unit, which may be what is wrong
+        raise ModelError(f"line {number}: the first column must be 'time [s]', found '{found}'{cure}")
     problems = [f"line {number}: column {k} has no name" for k, name in enumerate(names, 1) if not name]
     twice = dict.fromkeys(name for name in names if name and names.count(name) > 1)
     problems += [f"line {number}: column '{name}' is given {names.count(name)} times; keep one" for name in twice]

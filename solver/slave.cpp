@@ -375,9 +375,11 @@ void Slave::check_step(double time, double size) const {
     if (time + size > furthest)
         throw Refused("a step to t = " + in_seconds(time + size) + " was asked for; no further than t = " +
                       in_seconds(furthest) + ", where numbers lose the microseconds");
-    if (!(std::fabs(time - now) <= std::max(1e-9 * std::max(std::fabs(time), std::fabs(now)), 1e-6 * size)) ||
-        !(now < time + size))
+    if (!(std::fabs(time - now) <= std::max(1e-9 * std::max(std::fabs(time), std::fabs(now)), 1e-6 * size)))
         throw Refused("a step from t = " + in_seconds(time) + " was asked for, the model is at t = " + in_seconds(now));
+    if (!(now < time + size))
+        throw Refused("a step of " + number(size) + " s from t = " + in_seconds(time) +
+                      " does not lead beyond the model's time, t = " + in_seconds(now));
     if (numbers_.stop_time && time + size > *numbers_.stop_time + 1e-6 * size + 1e-9 * std::fabs(time))
         throw Refused("a step to t = " + in_seconds(time + size) + " was asked for, the stop time is " +
                       in_seconds(*numbers_.stop_time));

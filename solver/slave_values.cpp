@@ -174,6 +174,8 @@ void Slave::take(const Interface::Variable& v, const double* values) {
 Answer Slave::set_slopes(const std::uint32_t* references, std::size_t count, const int* orders, const double* values,
                          std::size_t values_count) {
     return attempt(Call::set_slopes, [&] {
+        if (kind_ == Kind::model_exchange)
+            throw Refused("in model exchange inputs have no slopes; set the inputs at each time that is tried");
         const Found found = variables(references, count, Type::real, values_count);
         if (count > 0 && !(orders && values)) throw Refused("orders or values are missing");
         const double* at = values;
@@ -253,8 +255,9 @@ Answer Slave::differentiate(const std::uint32_t* unknowns, std::size_t unknown_c
         Derivatives& d = derivatives();
         d.along(moving, seed, run_->exchange);
         for (const auto* v : wanted) {
-            const auto& found = v->role == Role::rate ? d.rates : d.signals;
-            values = std::copy_n(found.begin() + v->index, v->size, values);
+            const double* found = (v->role == Role::rate ? d.rates : d.signals).data() + v->index;
+            if (is_quaternion(*v)) found = &d.states.e[v->first - contents_->system.nv];  // is read as it has been set
+            values = std::copy_n(found, v->size, values);
         }
     });
 }

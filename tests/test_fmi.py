@@ -142,6 +142,23 @@ def test_files_that_are_no_fmus_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.fmu").write_text("no zip")
     with pytest.raises(mbd.ModelError, match="cannot be read as an FMU"):
         mbd.fmu.simulate(tmp_path / "x.fmu")
+    with pytest.raises(mbd.ModelError, match="is a folder; name an FMU"):
+        mbd.fmu.info(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('<fmiModelDescription fmiVersion="2.0" modelName="x" guid="x"/>', "Missing child element"),
+        ("<html/>", "modelDescription.xml: it is not as FMI wants it"),
+        ("<html", "cannot be read as an FMU"),
+    ],
+)
+def test_a_description_that_cannot_be_read_says_what_is_wrong_with_it(text: str, message: str, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.fmu", "w") as archive:
+        archive.writestr("modelDescription.xml", text)
+    with pytest.raises(mbd.ModelError, match=message):
+        mbd.fmu.info(tmp_path / "x.fmu")
 
 
 @pytest.mark.parametrize("start", ["", "soon"])

@@ -27,6 +27,7 @@ from scipy.integrate import DOP853
 from test_redundancy import flat
 
 import mbdfmu as mbd
+from mbdfmu.forces import Single
 from mbdfmu.joints import Prismatic, Revolute
 
 TIGHT = 1e-9  # of CVode, relative
@@ -434,6 +435,61 @@ def driven(value: str, level: str = "position", **more: Any) -> mbd.Model:
     return model
 
 
+@pytest.mark.parametrize("torque", [(np.linspace(0, 2, 41), 3 * np.sin(np.linspace(0, 8, 41))),
+                                    ([0, 1, 1, 2], [0, 3, -1, -1])], ids=["curve", "jump"])  # fmt: skip
+def test_inputs_of_the_harness_move_within_steps(torque: Any, tmp_path: Path) -> None:
+    """CVode at 1e-8 leaves 1e-6 in the angle; inputs that lag by a step of CVode would leave 0.1."""
+    model = mbd.models.load("pendulum")
+    path = model.export_fmu(tmp_path / "pendulum.fmu", interface="me2")
+    found = mbd.fmu.simulate(path, 2.0, 0.1, inputs={"torque": torque}, tolerance=1e-8, record="bar.phi")
+    expected = ours(model, 2.0, inputs={"torque": torque})
+    assert found["bar.phi"][-1] == pytest.approx(expected["bar.phi"][-1], abs=2e-6)
+
+
+def push(force: str) -> mbd.Model:
+    """A body that flies towards x = 0, with a force that has no value beyond."""
+    model = mbd.Model("push")
+    model.add("body", mbd.Body(mass=1, inertia=1, position=(1, 0), velocity=(-10.0, 0)))
+    model.add("rail", Prismatic(i={"body": "ground"}, j={"body": "body"}))
+    model.add("push", Single(i={"body": "ground"}, j={"body": "body"}, axis=(1, 0), force=force))
+    return model
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")  # of a callback of CVode
+def test_steps_of_the_harness_that_lead_too_far_are_tried_again(tmp_path: Path) -> None:
+    model = push("1e-9/sqrt(body.x)^5")  # thrown back close to the end
+    path = model.export_fmu(tmp_path / "push.fmu", interface="me2")
+    found = mbd.fmu.simulate(path, 0.3, 0.1, tolerance=1e-8, record="body.x")
+    assert found["body.x"][-1] == pytest.approx(ours(model, 0.3)["body.x"][-1], abs=1e-4)
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_run_of_the_harness_that_cannot_go_on_says_why(tmp_path: Path) -> None:
+    path = push("-sqrt(body.x)").export_fmu(tmp_path / "push.fmu", interface="me2")
+    with pytest.raises(mbd.StepFailed, match=r"not finite; forces.push: -sqrt\(body.x\)") as failed:
+        mbd.fmu.simulate(path, 0.3, 0.1)
+    assert len(str(failed.value)) < 500  # not every step that was tried
+
+
+def test_a_value_that_is_refused_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = mbd.models.load("pendulum").export_fmu(tmp_path / "pendulum.fmu", interface="me2")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(mbd.ModelError, match="could not be initialised: 'length' must lie in"):
+        mbd.fmu.simulate(path, 1.0, 0.1, parameters={"length": -1.0})
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_library_that_cannot_be_loaded_is_no_failed_run(tmp_path: Path) -> None:
+    path, broken = exported(mbd.models.load("pendulum"), tmp_path), tmp_path / "broken.fmu"
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(broken, "w") as into:
+        for name in archive.namelist():
+            into.writestr(name, b"none" if name.startswith("binaries/") else archive.read(name))
+    here = Path.cwd()
+    with pytest.raises(mbd.ModelError, match="cannot be loaded"):
+        mbd.fmu.simulate(broken, 1.0, 0.1)
+    assert Path.cwd() == here
+
+
 def test_a_motion_over_time_is_followed(tmp_path: Path) -> None:
     """A cart driven by a sine, a bar hangs from it: 1e-6 of CVode at 1e-9, and the cart where it has to be."""
     model = driven("0.2*sin(3*time)", velocity=(0.6, 0))
@@ -486,6 +542,15 @@ def test_directional_derivatives_are_those_of_differences(name: str, tmp_path: P
             assert found[:, j] == pytest.approx(slope, rel=1e-5, abs=1e-7 * (1 + np.abs(slope).max())), rates[j].name
 
 
+def test_states_move_by_themselves_alone(tmp_path: Path) -> None:
+    """Quaternions too, which are read as they have been set, though what follows from them sees them normalised."""
+    with opened(exported(shipped("four_bar3d"), tmp_path)) as fmu:
+        fmu.begin()
+        fmu.slope(0.0, fmu.x + 1e-2 * np.cos(np.arange(fmu.nx)))
+        states = [u.variable.derivative.valueReference for u in fmu.description.derivatives]
+        assert columns(fmu, states, states) == pytest.approx(np.eye(fmu.nx), abs=1e-12)
+
+
 # ---------------------------------------------------------------- what is refused
 
 
@@ -525,6 +590,12 @@ def test_an_event_at_the_greatest_time_ends(bouncing_ball: Path) -> None:
         fmu.enterEventMode()
         assert not fmu.newDiscreteStates()[4]
 
+
+def test_inputs_have_no_slopes(slider_crank: Path) -> None:
+    """fmi2SetRealInputDerivatives belongs to co-simulation; here nothing would come of it."""
+    with opened(slider_crank) as fmu:
+        arguments = (c_uint * 1)(fmu.reference("torque")), 1, (c_int * 1)(1), (c_double * 1)(2.0)
+        assert fmu.dll.fmi2SetRealInputDerivatives(c_void_p(fmu.component), *arguments) == ERROR
 
 
 def test_casadi_integrates_it(slider_crank: Path, tmp_path: Path) -> None:

@@ -321,6 +321,13 @@ def test_options_and_stories_that_are_wrong_are_refused(wave: Path) -> None:
         assert message in verdict(wave).report()
 
 
+@pytest.mark.parametrize("text", ["time\n0\n1\n", "time,y\n", "time,y\n0,0\n", "time,y\n0,0\n0,1\n"])
+def test_a_reference_without_a_curve_is_refused(text: str, wave: Path) -> None:
+    write_reference(wave)
+    wave.with_name("Wave_ref.csv").write_text(text)
+    assert "Wave_ref.csv: holds no curve" in verdict(wave).report()
+
+
 def test_options_as_other_tools_write_them_are_read(wave: Path) -> None:
     wave.with_name("Wave_ref.opt").write_bytes(
         b"StartTime, 0.0 // in seconds\nStopTime, 1\nStepSize, 0\nRelTol, 0.0001\nSolverType, FixedStep\n"

@@ -26,7 +26,7 @@ from mbdfmu.fmi.host import hosting
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
 from mbdfmu.fmi.types import Value
 
-WARNING, ERROR, FATAL = 1, 3, 4  # of fmi2Status and fmi3Status
+WARNING, DISCARD, ERROR, FATAL = 1, 2, 3, 4  # of fmi2Status and fmi3Status
 RECORDABLE = tuple(type_ for type_ in PYTHON if type_ != "String")
 
 

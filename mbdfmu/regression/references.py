@@ -92,8 +92,8 @@ def _of_file(path: Path, *, name: str = "", inputs: Path | None = None) -> Refer
 
 
 def _checked(result: Result, path: Path) -> Result:
-    if not len(result.time) or not result.columns:
-        raise ModelError(f"{path}: holds no curve; a reference needs a column beside the time, and rows")
+    if not result.columns or not len(result.time) or not result.time[0] < result.time[-1]:
+        raise ModelError(f"{path}: holds no curve; a reference needs a column beside the time, and rows over time")
     return result
 
 
