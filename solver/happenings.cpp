@@ -110,7 +110,16 @@ void Happenings::note(const std::string& name) {
                      "opposite events a distance, or an impact a larger rest_speed");
 }
 
+// What is clearly false here may become true at once by what follows.
+void Happenings::rearm() {
+    State& s = instance_.state;
+    const auto& all = instance_.system.switches.indicators;
+    for (std::size_t k = 0; k < all.size(); ++k)
+        if (all[k].kind == Switches::EVENT && indicators_[k] < -rearmed * s.sizes[k]) s.sides[k] = 0;
+}
+
 void Happenings::act() {
+    rearm();
     for (bool first = true; gather(first); first = false) happen();
     remember_sides(false);
 }
@@ -148,8 +157,7 @@ void Happenings::happen() {
     restart_();  // the speed at which rows that have been switched on were closing is no violation
     instance_.worst_velocity_violation = violation;
     see();
-    for (std::size_t k = 0; k < indicators_.size(); ++k)
-        if (w.indicators[k].kind == Switches::EVENT && indicators_[k] < -rearmed * s.sizes[k]) s.sides[k] = 0;
+    rearm();
     for (int k : partings) s.sides[k] = indicators_[k] > 0;  // what has just parted touches still
 }
 

@@ -54,6 +54,7 @@ private:
 
     double excess(std::size_t k) const;
     bool gather(bool first);
+    void rearm();
     void happen();
     void note(const std::string& name);
 };

@@ -818,6 +818,17 @@ def test_a_motion_with_corners_keeps_its_order() -> None:
     assert sim["b.omega"] == pytest.approx(4 * (1 - math.cos(w)), abs=1e-5)
 
 
+def test_what_an_impact_makes_true_occurs_at_every_impact() -> None:
+    """Bounces are shorter than a step at the end: no step ends where the ball falls."""
+    falling = ball().description
+    up = {"when": "ball.vy > 0", "restart": True}
+    result = model(gravity=falling.gravity, bodies=falling.bodies, impacts=falling.impacts, events={"up": up}).simulate(
+        5.0, 0.05
+    )
+    rising, bounced = ([t for t, name in result.events if name == one] for one in ("up", "pad"))
+    assert len(bounced) == 38 and rising == bounced[:-1]  # after the last it rests
+
+
 def test_an_impact_that_begins_inside_is_noted() -> None:
     data = {"gap": "ball.y", "restitution": 0.5}
     for y, noted in ((-0.1, True), (0.0, False), (0.2, False)):
