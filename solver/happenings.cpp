@@ -133,6 +133,20 @@ bool Happenings::gather(bool first) {
     return !now_.empty();
 }
 
+// In the order of the model: each event sees what those before it have set, and what follows from that.
+void Happenings::set_states() {
+    bool set = false;
+    for (int k : now_) {
+        if (!instance_.system.switches.sets(k)) continue;
+        if (set) {
+            instance_.report();
+            instance_.state.v = instance_.v;
+        }
+        instance_.set_states(k);
+        set = true;
+    }
+}
+
 void Happenings::happen() {
     const Switches& w = instance_.system.switches;
     State& s = instance_.state;
@@ -146,6 +160,7 @@ void Happenings::happen() {
         if (impact) (rests ? partings : hits).push_back(k);
         s.sides[k] = !impact && indicators_[k] > 0;
     }
+    set_states();  // by what is there before anything is switched
     for (const auto& action : w.actions)
         if (std::binary_search(now_.begin(), now_.end(), action.indicator)) instance_.switch_row(action.row, action.on);
     for (int k : partings) instance_.switch_row(w.indicators[k].row, false);

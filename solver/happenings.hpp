@@ -56,6 +56,7 @@ private:
     bool gather(bool first);
     void rearm();
     void happen();
+    void set_states();
     void note(const std::string& name);
 };
 

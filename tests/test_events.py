@@ -707,7 +707,8 @@ def test_every_mistake_is_named() -> None:
         shafts(events=events, impacts={"bad": {"gap": "a.x", "restitution": 1.5}})
     text = str(found.value)
     for line in (
-        'events.idle: does nothing; give "release", "engage", "lock" or "unlock" with names, or "restart": true',
+        'events.idle: does nothing; give "release", "engage", "lock" or "unlock" with names, "set" with states, or '
+        '"restart": true',
         "events.both: 'clutch' is in both release and engage; leave it out of one of them",
         "events.twice.lock: names 'clutch' twice; once is enough",
         "events.lost.lock[0]: no joint is named 'cluch'; did you mean 'clutch'?; known: bearing, clutch",
