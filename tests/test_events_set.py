@@ -347,6 +347,19 @@ def test_linear_models_and_rests_leave_memory_alone() -> None:
     assert rest.states == {"room": pytest.approx(OUTSIDE), "heating": 0, "starts": 0}
 
 
+def test_no_rest_is_found_by_changing_a_memory() -> None:
+    """A spring against a force that a state remembers."""
+    plant = model(
+        states={"phase": {"rate": 0, "start": 1}},
+        coordinates={"s": {"unit": "m", "force": "4*phase - 8*s - der(s)"}},
+        mass={"s": 1},
+        events={"next": {"when": NOW, "set": {"phase": 2}}},
+    )
+    for method in ("settle", "equations"):
+        rest = plant.equilibrium(method=method)
+        assert rest.states == {"phase": 1} and rest.positions["s"] == pytest.approx(0.5, abs=1e-6)
+
+
 # ---------------------------------------------------------------- mistakes
 
 STATES = {
