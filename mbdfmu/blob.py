@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-VERSION = 4
+VERSION = 5
 MAGIC = b"MBDFMU\r\n"
 
 

@@ -499,8 +499,7 @@ class Model:
     def _schedule(self, inputs: Any, interpolation: str) -> InputSchedule:
         known = {s.name: s.unit for s in self.symbolic.inputs}
         if isinstance(inputs, str | Path):
-            table = read_inputs(inputs, known)
-            inputs = {name: (table.time, table[name]) for name in table.columns}
+            inputs = read_inputs(inputs, known)
         return InputSchedule.make(inputs, known, interpolation)
 
     def _result(self, recording: Any, t_end: float, parameters: Mapping[str, float]) -> Result:

@@ -23,7 +23,7 @@ from mbdfmu.expressions.graph import without_collection
 from mbdfmu.expressions.opcodes import ADD, DIV, LOAD, MUL, NEG, SELECT, SUB
 from mbdfmu.frames import Kernel, Row
 from mbdfmu.resolution import Written
-from mbdfmu.signals import Constraint, Crossing, Event, ForceTerm, Impact, SymbolicModel, tabulate
+from mbdfmu.signals import Constraint, Crossing, Event, ForceTerm, Impact, Setting, SymbolicModel, tabulate
 
 # Shared with `Space` of solver/tape.hpp.
 SPACES = {
@@ -337,6 +337,7 @@ class _Lowering:
             "inputs": [node for f in self.m.functions for node in (*f.inputs, *f.parameters)],
             "events": [e.indicator for e in self._indicators] + [i.ends for i in self.m.impacts],
             "written": [w.node for w in self._written],
+            "set": [setting.value for _, setting in self._settings],
         }
         sections: dict[str, bytes] = {}
         for name, nodes in programs.items():
@@ -510,8 +511,13 @@ class _Lowering:
     def _indicators(self) -> list[Event | Crossing | Impact]:
         return [*self.m.events, *self.m.crossings, *self.m.impacts]
 
+    @property
+    def _settings(self) -> list[tuple[int, Setting]]:
+        """What events set, event by event."""
+        return [(k, setting) for k, e in enumerate(self.m.events) for setting in e.settings]
+
     def _switches(self) -> dict[str, bytes]:
-        """Rows that are off at the start, what is watched, and what events switch."""
+        """Rows that are off at the start, what is watched, and what events switch and set."""
         rows: dict[str, list[int]] = {}
         for k, (c, _) in enumerate(self.rows):
             rows.setdefault(c.label, []).append(k)
@@ -529,6 +535,8 @@ class _Lowering:
             "evnames": lines(one.name for one in self._indicators),
             "evtable": ints(n for row in table for n in row),
             "actions": ints(n for action in actions for n in action),
+            "setstates": ints(n for k, setting in self._settings for n in (k, self.x[setting.state])),
+            "setlabels": lines(setting.label for _, setting in self._settings),
         }
 
     def _signal_table(self) -> dict[str, Any]:

@@ -137,6 +137,10 @@ class Names:
         known = ", ".join(self.curves) or "none"
         raise ExpressionError(f"no table is called {name!r}{did_you_mean(name, self.curves)}; known: {known}")
 
+    def is_lost(self, name: str) -> bool:
+        """Whether the element that a name begins with has been reported already."""
+        return _element(name) in self._lost
+
     def _run(self, name: str) -> None:
         definition, before = self._pending[name], len(self.problems)
         for one in definition.names:
@@ -155,10 +159,12 @@ class Names:
             self._trees[text] = parse(text)
         return self._trees[text]
 
-    def value(self, path: str, value: float | str, allowed: frozenset[str], cure: str = "") -> Node:
+    def value(
+        self, path: str, value: float | str, allowed: frozenset[str], cure: str = "", *, seldom: bool = False
+    ) -> Node:
         """The node of a number or expression; zero (and a finding) where it cannot be resolved.
 
-        `cure` ends the finding that it depends on what is not allowed.
+        `cure` ends the finding that it depends on what is not allowed. What counts `seldom` need not be finite between.
         """
         if not isinstance(value, str):
             return self.graph.const(value)
@@ -166,7 +172,8 @@ class Names:
             tree = self.tree(value)
             node = build(tree, self.graph, self.resolve, self.curve)
             self._check_spaces(tree, allowed, cure)
-            self.written.append(Written(path, value, node))
+            if not seldom:
+                self.written.append(Written(path, value, node))
             return node
         except ExpressionError as error:
             self.report(path, error)

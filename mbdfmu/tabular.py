@@ -127,16 +127,21 @@ def read_inputs(path: str | os.PathLike[str], known: Mapping[str, str]) -> Table
     header, table = _read(path, finite=True)
     where = f"{path}: line {header}"
     problems = [f"{where}: {unknown('input', name, known)}" for name in table.columns if name not in known]
-    problems += [
-        f"{where}: input '{name}' is in '{unit}', the model has it in '{known[name]}'; convert the numbers"
-        for name, unit in table.units.items()
-        if unit and known.get(name, unit) != unit
-    ]
+    problems += [f"{where}: {problem}" for problem in foreign_units(table, known)]
     if not len(table.time):
         problems.append(f"{path}: has a header but no rows; give at least one time")
     if problems:
         raise ModelError(problems)
     return table
+
+
+def foreign_units(table: Table, known: Mapping[str, str]) -> list[str]:
+    """What is wrong with the units that input signals are said to have; `known` as in `read_inputs`."""
+    return [
+        f"input '{name}' is in '{unit}', the model has it in '{known[name]}'; convert the numbers"
+        for name, unit in table.units.items()
+        if unit and known.get(name, unit) != unit
+    ]
 
 
 def _read(path: str | os.PathLike[str], finite: bool) -> tuple[int, Table]:
@@ -194,7 +199,8 @@ def _labels(number: int, line: str) -> list[tuple[str, str]]:
     names = [name for name, _ in labels]
     if labels[0] not in ((TIME, ""), (TIME, "s")):
         cure = "; separate columns by commas" if re.search("[;\t]", line) else ""
-        raise ModelError(f"line {number}: the first column must be 'time [s]', found '{names[0]}'{cure}")
+        found = next(csv.reader([line.strip()]))[0].strip()  # with the unit, which may be what is wrong
+        raise ModelError(f"line {number}: the first column must be 'time [s]', found '{found}'{cure}")
     problems = [f"line {number}: column {k} has no name" for k, name in enumerate(names, 1) if not name]
     twice = dict.fromkeys(name for name in names if name and names.count(name) > 1)
     problems += [f"line {number}: column '{name}' is given {names.count(name)} times; keep one" for name in twice]

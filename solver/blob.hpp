@@ -27,7 +27,7 @@ std::uint32_t crc32(const unsigned char* data, std::size_t size);
 
 class Blob {
 public:
-    static constexpr std::uint32_t version = 4;
+    static constexpr std::uint32_t version = 5;
 
     Blob(const unsigned char* data, std::size_t size);
 

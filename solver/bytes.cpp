@@ -47,11 +47,6 @@ void Writer::wholes(const std::vector<int>& values) {
     for (int x : values) whole(x);
 }
 
-void Writer::text(const std::string& value) {
-    unsigned_(value.size(), 8);
-    bytes.insert(bytes.end(), value.begin(), value.end());
-}
-
 std::uint64_t Reader::unsigned_(int size, const char* what) {
     if (end_ - at_ < size) damaged("it ends before '" + std::string(what) + "'");
     const std::uint64_t value = load(at_, size);
@@ -106,13 +101,6 @@ std::vector<int> Reader::wholes(const char* what) {
     return values;
 }
 
-std::string Reader::text(const char* what) {
-    const std::size_t size = count(what, 1);
-    std::string value(reinterpret_cast<const char*>(at_), size);
-    at_ += size;
-    return value;
-}
-
 void Reader::end() const {
     if (at_ != end_) damaged(std::to_string(end_ - at_) + " bytes follow its end");
 }
@@ -121,7 +109,7 @@ void Reader::end() const {
 
 namespace {
 
-// Every member of State in its order in the file; `f` is a member function's worth of work for each kind of it.
+// The numbers and vectors of State in their order in the file, with the names that messages have for them.
 template <class S, class F>
 void each_number(S& s, F&& f) {
     f("t", s.t), f("h", s.h), f("ahead", s.ahead), f("last_step", s.last_step), f("drift", s.drift);
@@ -288,6 +276,7 @@ void check_rows(const State& s, const System& system) {
     check_unknowns("dropped", s.dropped, system);
     std::vector<int> expected = s.inactive;
     for (const Redundancy& r : s.redundancies) {
+        if (r.row >= system.nc) damaged("a row that repeats others is not there");
         expected.push_back(system.nv + r.row);
         for (const auto& repeated : r.repeats)
             if (repeated.first < 0 || repeated.first >= system.nc) damaged("a row repeats one that is not there");

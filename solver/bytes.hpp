@@ -19,7 +19,6 @@ public:
     void number(double value);
     void numbers(const std::vector<double>& values);
     void wholes(const std::vector<int>& values);
-    void text(const std::string& value);
 
     std::vector<unsigned char> bytes;
 
@@ -39,7 +38,6 @@ public:
     double finite(const char* what);
     std::vector<double> numbers(const char* what);
     std::vector<int> wholes(const char* what);
-    std::string text(const char* what);
     // Number of entries that follow, of at least `size` bytes each.
     std::size_t count(const char* what, std::size_t size);
     void end() const;  // nothing is left

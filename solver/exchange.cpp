@@ -25,7 +25,6 @@ Exchange::Exchange(Instance& instance)
           instance, [this] { accelerate(true); }, [this] { restart(); }),
       index1_(instance.system),
       projection_(instance.system),
-      phi_(instance.system.nc),
       before_(state_count()),
       after_(state_count()) {}
 
@@ -67,9 +66,6 @@ void Exchange::restore(const State& saved) {
 }
 
 void Exchange::set_input(int index, double value) {
-    if (index < 0 || index >= system_.nu)
-        throw ModelError("input number " + std::to_string(index) + " is not in the model");
-    if (!std::isfinite(value)) throw ModelError("an input must be a finite number");
     State& s = instance_.state;
     s.u[index] = value, s.udot[index] = 0;
     fresh_ = false;
@@ -94,7 +90,6 @@ void Exchange::show_time() {
 }
 
 void Exchange::set_time(double t) {
-    if (!std::isfinite(t)) throw ModelError("the time must be a finite number");
     memory(TIME) = t;
     show_time();
 }
@@ -106,7 +101,7 @@ void Exchange::set_states(const double* x) {
         if (!std::isfinite(x[k]))
             throw ModelError("continuous state number " + std::to_string(k + 1) + " is not finite");
     for (int k = 0; k < system_.nv; ++k)
-        if (k >= 2 * thetas() || k % 6 < 3) s.q[k] = *x++;
+        if (!is_theta(k)) s.q[k] = *x++;
     std::copy_n(x, 4 * system_.spatial_bodies(), quaternions());
     std::copy_n(x, 4 * system_.spatial_bodies(), s.q.data() + system_.nv);
     normalise(system_, s.q.data());
@@ -131,7 +126,7 @@ void Exchange::set_state(int space, int place, double value) {
 void Exchange::states(double* x) const {
     const State& s = instance_.state;
     for (int k = 0; k < system_.nv; ++k)
-        if (k >= 2 * thetas() || k % 6 < 3) *x++ = s.q[k];
+        if (!is_theta(k)) *x++ = s.q[k];
     x = std::copy_n(quaternions(), 4 * system_.spatial_bodies(), x);
     x = std::copy(s.v.begin(), s.v.end(), x);
     std::copy(s.x.begin(), s.x.end(), x);
@@ -139,7 +134,7 @@ void Exchange::states(double* x) const {
 
 void Exchange::nominals(double* x) const {
     for (int k = 0; k < system_.nv; ++k)
-        if (k >= 2 * thetas() || k % 6 < 3) *x++ = instance_.unit(k);
+        if (!is_theta(k)) *x++ = instance_.unit(k);
     x = std::fill_n(x, 4 * system_.spatial_bodies(), 1.0);
     for (int k = 0; k < system_.nv; ++k) *x++ = instance_.unit(k) * std::max(1.0, memory(PACE));
     std::copy(system_.nominal.begin(), system_.nominal.end(), x);
@@ -166,7 +161,7 @@ void Exchange::derivatives(double* to) {
     accelerate(false);
     const State& s = instance_.state;
     for (int k = 0; k < system_.nv; ++k)
-        if (k >= 2 * thetas() || k % 6 < 3) *to++ = s.v[k];
+        if (!is_theta(k)) *to++ = s.v[k];
     for (int b = 0; b < system_.spatial_bodies(); ++b, to += 4) {
         const double* e = quaternions() + 4 * b;
         const Vec omega = load(s.v.data() + 6 * b + 3), u = load(e + 1), d = 0.5 * (e[0] * omega + cross(u, omega));
@@ -192,7 +187,7 @@ void Exchange::turn(Direction& d) const {
 void Exchange::change_of_derivatives(const Direction& d, const std::vector<double>& a, const std::vector<double>& xdot,
                                      double* to) const {
     for (int k = 0; k < system_.nv; ++k)
-        if (k >= 2 * thetas() || k % 6 < 3) *to++ = d.v[k];
+        if (!is_theta(k)) *to++ = d.v[k];
     const auto product = [](const double* e, const double* omega, double factor, double* sum) {
         const Vec u = load(e + 1), w = load(omega), turned = e[0] * w + cross(u, w);
         sum[0] -= factor * dot(u, w), sum[1] += factor * turned.x, sum[2] += factor * turned.y,
@@ -307,7 +302,7 @@ void Exchange::look_ahead() {
 // All breaks up to the time; environments take times for equal that differ a little.
 void Exchange::pass_breaks() {
     const double until = memory(TIME) + std::max(instant(memory(TIME)), alike * std::fabs(memory(TIME)));
-    for (look_ahead(); until >= memory(NEXT); look_ahead())
+    for (look_ahead(); memory(NEXT) < at_no_time && until >= memory(NEXT); look_ahead())
         memory(PASSED) = memory(NEXT), instance_.state.restart_pending = true;
 }
 

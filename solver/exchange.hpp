@@ -24,13 +24,13 @@ public:
     std::size_t indicator_count() const { return system_.switches.indicators.size(); }
 
     // ---- lifecycle
-    void start(double tolerance);      // at a consistent state; `tolerance`: that of the integrator, relative
-    void restore(const State& saved);  // of the same model
-    void set_input(int index, double value);
+    void start(double tolerance);             // at a consistent state; `tolerance`: that of the integrator, relative
+    void restore(const State& saved);         // of the same model
+    void set_input(int index, double value);  // finite
     void change_parameter(int index, double value);
 
     // ---- the motion as the integrator tries it
-    void set_time(double t);
+    void set_time(double t);  // finite
     void set_states(const double* x);
     void set_state(int space, int place, double value);  // in q (1; with quaternions), v (2) or X (3)
     double time() const { return memory(TIME); }
@@ -72,10 +72,11 @@ private:
     Index1 index1_;
     Projection projection_;
     bool fresh_ = false, with_reactions_ = false;  // what is reported
-    std::vector<double> phi_, before_, after_;
+    std::vector<double> before_, after_;
 
     std::size_t memory_size() const { return QUATERNIONS + 4 * static_cast<std::size_t>(system_.spatial_bodies()); }
-    int thetas() const { return 3 * system_.spatial_bodies(); }
+    // Whether a coordinate is a rotation; spatial bodies come first, each with three positions and three of these.
+    bool is_theta(int k) const { return k < 6 * system_.spatial_bodies() && k % 6 >= 3; }
     double memory(Memory what) const { return instance_.state.memory[what]; }
     double& memory(Memory what) { return instance_.state.memory[what]; }
     void accelerate(bool with_reactions);

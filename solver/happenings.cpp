@@ -110,7 +110,16 @@ void Happenings::note(const std::string& name) {
                      "opposite events a distance, or an impact a larger rest_speed");
 }
 
+// What is clearly false here may become true at once by what follows.
+void Happenings::rearm() {
+    State& s = instance_.state;
+    const auto& all = instance_.system.switches.indicators;
+    for (std::size_t k = 0; k < all.size(); ++k)
+        if (all[k].kind == Switches::EVENT && indicators_[k] < -rearmed * s.sizes[k]) s.sides[k] = 0;
+}
+
 void Happenings::act() {
+    rearm();
     for (bool first = true; gather(first); first = false) happen();
     remember_sides(false);
 }
@@ -122,6 +131,20 @@ bool Happenings::gather(bool first) {
         if (excess(k) > 0 && (first || instance_.system.switches.indicators[k].kind != Switches::CROSSING))
             now_.push_back(static_cast<int>(k));
     return !now_.empty();
+}
+
+// In the order of the model: each event sees what those before it have set, and what follows from that.
+void Happenings::set_states() {
+    bool set = false;
+    for (int k : now_) {
+        if (!instance_.system.switches.sets(k)) continue;
+        if (set) {
+            instance_.report();
+            instance_.state.v = instance_.v;
+        }
+        instance_.set_states(k);
+        set = true;
+    }
 }
 
 void Happenings::happen() {
@@ -137,6 +160,7 @@ void Happenings::happen() {
         if (impact) (rests ? partings : hits).push_back(k);
         s.sides[k] = !impact && indicators_[k] > 0;
     }
+    set_states();  // by what is there before anything is switched
     for (const auto& action : w.actions)
         if (std::binary_search(now_.begin(), now_.end(), action.indicator)) instance_.switch_row(action.row, action.on);
     for (int k : partings) instance_.switch_row(w.indicators[k].row, false);
@@ -148,8 +172,7 @@ void Happenings::happen() {
     restart_();  // the speed at which rows that have been switched on were closing is no violation
     instance_.worst_velocity_violation = violation;
     see();
-    for (std::size_t k = 0; k < indicators_.size(); ++k)
-        if (w.indicators[k].kind == Switches::EVENT && indicators_[k] < -rearmed * s.sizes[k]) s.sides[k] = 0;
+    rearm();
     for (int k : partings) s.sides[k] = indicators_[k] > 0;  // what has just parted touches still
 }
 

@@ -54,7 +54,9 @@ private:
 
     double excess(std::size_t k) const;
     bool gather(bool first);
+    void rearm();
     void happen();
+    void set_states();
     void note(const std::string& name);
 };
 

@@ -126,6 +126,7 @@ public:
     void switch_row(int row, bool on);
     bool indicators_are_reported() const;           // whether they depend on what is reported
     void indicators(double* out);                   // of events, at the state and what is reported there
+    void set_states(int indicator);                 // what it makes of them, by the state and what is reported there
     void collide(const std::vector<int>& hitting);  // indicators of impacts: new velocities, contacts at rest hold
     void report();
     void signals(double* out);
@@ -191,7 +192,7 @@ private:
     std::vector<double> parameter_registers_, phi_, unknowns_, rows_, u_, monitor_;
     std::vector<int> masked_, masked_singles_, masked_pairs_;  // what belongs to the rows left out
     std::vector<Entry> dropped_gradients_;
-    std::vector<double> indicators_;
+    std::vector<double> indicators_, settings_;
     double time_[2] = {0, 1};  // the time and its own rate: 0 where it is held
     struct Contact;
 

@@ -88,8 +88,6 @@ const char* name_of(Mode mode) {
     return "error";
 }
 
-std::string in_seconds(double t) { return number(t, 17) + " s"; }
-
 }  // namespace
 
 Contents::Contents(const Bytes& model, const Bytes& interface_bytes)
@@ -142,8 +140,7 @@ Answer Slave::translated() {
     try {
         throw;
     } catch (const Discarded& reason) {
-        say(Answer::discard, discard_log, reason.what());
-        return Answer::discard;
+        return lack(reason.what());
     } catch (const Refused& reason) {
         return refuse(reason.what());
     } catch (const ModelError& reason) {
@@ -378,9 +375,11 @@ void Slave::check_step(double time, double size) const {
     if (time + size > furthest)
         throw Refused("a step to t = " + in_seconds(time + size) + " was asked for; no further than t = " +
                       in_seconds(furthest) + ", where numbers lose the microseconds");
-    if (!(std::fabs(time - now) <= std::max(1e-9 * std::max(std::fabs(time), std::fabs(now)), 1e-6 * size)) ||
-        !(now < time + size))
+    if (!(std::fabs(time - now) <= std::max(1e-9 * std::max(std::fabs(time), std::fabs(now)), 1e-6 * size)))
         throw Refused("a step from t = " + in_seconds(time) + " was asked for, the model is at t = " + in_seconds(now));
+    if (!(now < time + size))
+        throw Refused("a step of " + number(size) + " s from t = " + in_seconds(time) +
+                      " does not lead beyond the model's time, t = " + in_seconds(now));
     if (numbers_.stop_time && time + size > *numbers_.stop_time + 1e-6 * size + 1e-9 * std::fabs(time))
         throw Refused("a step to t = " + in_seconds(time + size) + " was asked for, the stop time is " +
                       in_seconds(*numbers_.stop_time));
@@ -411,17 +410,12 @@ Answer Slave::do_step(double time, double size, const Pauses& pauses, Reached& r
 
 // To a time, or back to where it was: a step that failed leaves nothing behind.
 void Slave::advance(double to, const Pauses& pauses) {
-    before_ = run_->instance.state;
     current_ = false;
     run_->driver.events_wait = pauses.at_events;
     try {
-        advance_pausing(to, pauses);
+        all_or_nothing([&] { advance_pausing(to, pauses); });
     } catch (const StepFailed& reason) {
-        run_->driver.restore(before_);
-        throw Discarded(std::string(reason.what()) + "; the step is taken back, t = " + in_seconds(before_.t));
-    } catch (...) {
-        run_->driver.restore(before_);
-        throw;
+        throw Discarded(std::string(reason.what()) + "; the step is taken back, t = " + in_seconds(time()));
     }
 }
 

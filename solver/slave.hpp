@@ -203,7 +203,7 @@ private:
     std::unique_ptr<Run> run_;     // none until something asks for results
     std::vector<double> signals_;  // at the present time
     bool current_ = false;         // whether they are
-    State before_;                 // the step
+    State before_;                 // what all_or_nothing() does
     double failed_ = 0;            // size of the step that was taken back, unless something has changed since
     bool hears_events_ = false, hears_solver_ = false;
     std::size_t told_ = 0;  // occurrences
@@ -236,6 +236,8 @@ private:
     double option_value(const Interface::Option& wanted, const Interface::Variable& v) const;
     StartOptions start_options(Run& run) const;
     void forget();
+    template <class Action>
+    void all_or_nothing(Action&& action);  // where it fails, the state of the run is what it was
     void tell_inputs();
     void hold_inputs();
     const std::vector<double>& signals();
@@ -254,7 +256,7 @@ private:
     std::unique_ptr<Snapshot> from_bytes(const unsigned char* data, std::size_t size) const;
 
     // ---- model exchange
-    std::vector<double> rates_;
+    std::vector<double> rates_;  // of continuous states, for one call of get()
     Exchange& exchange();
     template <class Action>
     Answer exchanged(Call call, Action&& action);

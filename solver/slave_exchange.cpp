@@ -52,15 +52,11 @@ Answer Slave::enter_continuous() {
 Answer Slave::discrete_states(bool& states_changed, double& next_time) {
     return attempt(Call::discrete_states, [&] {
         Exchange& e = exchange();
-        before_ = run_->instance.state;
         current_ = false;
-        try {
+        all_or_nothing([&] {
             const Exchange::Update update = e.update();
             states_changed = update.states_changed, next_time = update.next_time;
-        } catch (...) {
-            e.restore(before_);
-            throw;
-        }
+        });
         tell_events();
     });
 }
@@ -78,8 +74,8 @@ Answer Slave::set_time(double time) {
     return attempt(Call::set_time, [&] {
         if (!std::isfinite(time)) throw Refused("the time must be finite, found " + number(time));
         if (time < numbers_.start_time - 1e-9 * std::max(1.0, std::fabs(numbers_.start_time)))
-            throw Refused("the time " + number(time, 17) + " s lies before the start time of " +
-                          number(numbers_.start_time, 17) + " s");
+            throw Refused("the time " + in_seconds(time) + " lies before the start time of " +
+                          in_seconds(numbers_.start_time));
         exchange().set_time(time);
         current_ = false;
     });
@@ -124,10 +120,13 @@ Answer Slave::get_event_indicators(double* values, std::size_t count) {
     });
 }
 
-// The derivative of a continuous state as a variable.
+// The derivative of a continuous state as a variable; all of them are taken at once for the call that reads it.
 double Slave::rate(int index) {
-    rates_.resize(exchange().state_count());
-    exchange().derivatives(rates_.data());
+    if (rates_.empty()) {
+        Exchange& e = exchange();
+        rates_.resize(e.state_count());
+        e.derivatives(rates_.data());
+    }
     return rates_[index];
 }
 

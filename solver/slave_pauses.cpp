@@ -70,13 +70,7 @@ Answer Slave::update_discrete_states() {
     return attempt(Call::handle_events, [&] {
         Run& r = run();
         tell_inputs();
-        before_ = r.instance.state;
-        try {
-            r.driver.let_happen();
-        } catch (...) {
-            r.driver.restore(before_);
-            throw;
-        }
+        all_or_nothing([&] { r.driver.let_happen(); });
         current_ = false;
         tell_events();
     });

@@ -11,6 +11,8 @@ struct Discarded : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+inline std::string in_seconds(double t) { return number(t, 17) + " s"; }
+
 // The direction of a derivative and what it gives.
 struct Slave::Derivatives {
     explicit Derivatives(const System& system)
@@ -78,5 +80,16 @@ struct Slave::Run {
         return exchange ? exchange->occurrences() : driver.occurrences();
     }
 };
+
+template <class Action>
+void Slave::all_or_nothing(Action&& action) {
+    before_ = run_->instance.state;
+    try {
+        action();
+    } catch (...) {
+        run_->restore(before_);
+        throw;
+    }
+}
 
 }  // namespace mbd

@@ -162,7 +162,8 @@ std::unique_ptr<Slave::Snapshot> Slave::from_bytes(const unsigned char* data, st
     for (const auto& v : interface_.variables)
         for (int e = 0; v.settable() && e < v.size; ++e) check_value(v, s.numbers.given[v.place + e]);
     const bool begun = s.mode != Mode::instantiated && s.mode != Mode::initialization;
-    if (begun != s.state.has_value() || s.mode == Mode::foresight || s.mode == Mode::progress)
+    const Mode of_the_other = s.kind == Kind::co_simulation ? Mode::continuous : Mode::step;
+    if (begun != s.state.has_value() || s.mode == of_the_other || s.mode == Mode::foresight || s.mode == Mode::progress)
         throw Refused("the saved state does not fit its mode");
     return found;
 }

@@ -58,6 +58,7 @@ Answer Slave::get(const std::uint32_t* references, std::size_t count, Type type,
                   std::size_t values_count) {
     return attempt(Call::get, [&] {
         if (count > 0 && !(references && values)) throw Refused("value references or values are missing");
+        rates_.clear();
         std::size_t at = 0;
         for (std::size_t k = 0; k < count; ++k) {
             const auto& v = variable(references[k], type);
@@ -144,17 +145,13 @@ void Slave::change_parameters(const Found& found, const double* values) {
     if (std::none_of(found.begin(), found.end(), tuned)) return;
     Run& r = run();
     tell_inputs();
-    const State before = r.instance.state;
-    try {
+    all_or_nothing([&] {
         for (const auto* v : found) {
             for (int e = 0; e < v->size && tuned(v); ++e)
                 if (values[e] != numbers_.given[v->place + e]) r.change_parameter(v->index + e, values[e]);
             values += v->size;
         }
-    } catch (...) {
-        r.restore(before);
-        throw;
-    }
+    });
     current_ = false;
 }
 
@@ -177,6 +174,8 @@ void Slave::take(const Interface::Variable& v, const double* values) {
 Answer Slave::set_slopes(const std::uint32_t* references, std::size_t count, const int* orders, const double* values,
                          std::size_t values_count) {
     return attempt(Call::set_slopes, [&] {
+        if (kind_ == Kind::model_exchange)
+            throw Refused("in model exchange inputs have no slopes; set the inputs at each time that is tried");
         const Found found = variables(references, count, Type::real, values_count);
         if (count > 0 && !(orders && values)) throw Refused("orders or values are missing");
         const double* at = values;
@@ -226,6 +225,8 @@ Answer Slave::get_rates(const std::uint32_t* references, std::size_t count, cons
         if (count > 0 && !(orders && values)) throw Refused("orders or room for values are missing");
         for (std::size_t k = 0; k < count; ++k) {
             check_computed(*found[k]);
+            if (found[k]->role == Role::rate)
+                throw Refused("'" + found[k]->name + "' is a derivative itself, its own is not offered");
             if (orders[k] != 1)
                 throw Refused("derivative " + std::to_string(orders[k]) + " of '" + found[k]->name +
                               "' is not offered, the first one is");
@@ -254,8 +255,9 @@ Answer Slave::differentiate(const std::uint32_t* unknowns, std::size_t unknown_c
         Derivatives& d = derivatives();
         d.along(moving, seed, run_->exchange);
         for (const auto* v : wanted) {
-            const auto& found = v->role == Role::rate ? d.rates : d.signals;
-            values = std::copy_n(found.begin() + v->index, v->size, values);
+            const double* found = (v->role == Role::rate ? d.rates : d.signals).data() + v->index;
+            if (is_quaternion(*v)) found = &d.states.e[v->first - contents_->system.nv];  // is read as it has been set
+            values = std::copy_n(found, v->size, values);
         }
     });
 }

@@ -1,4 +1,5 @@
-// Rows that are on or off: what an Instance does about them, and impacts (docs/theory.md, chapter 9).
+// Rows that are on or off and states that are set: what an Instance does about them, and impacts (docs/theory.md,
+// chapter 9).
 #include "switches.hpp"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ constexpr double pulls = 1e-9;  // of the largest reaction: less is rounding
 
 }  // namespace
 
-Switches::Switches(const Blob& blob, int rows, int constants) {
+Switches::Switches(const Blob& blob, int rows, int constants, int states) {
     inactive = blob.ints("inactive");
     for (std::size_t k = 0; k < inactive.size(); ++k)
         if (inactive[k] < 0 || inactive[k] >= rows || (k > 0 && inactive[k] <= inactive[k - 1]))
@@ -44,10 +45,46 @@ Switches::Switches(const Blob& blob, int rows, int constants) {
         actions.push_back({raw[a], raw[a + 1], raw[a + 2] != 0});
     }
 
+    read_settings(blob, states);
     const auto where = blob.ints("breaks");
     if (where.size() != 2 || where[0] < 0 || where[1] < 0 || where[0] > constants || where[1] > constants - where[0])
         damaged("times of breaks lie outside the constants");
     breaks_at = where[0], breaks = where[1];
+}
+
+void Switches::read_settings(const Blob& blob, int states) {
+    std::istringstream labels(blob.text("setlabels"));
+    const auto table = blob.ints("setstates");
+    std::size_t k = 0;
+    for (std::string label; std::getline(labels, label) && k + 2 <= table.size(); k += 2) {
+        const Setting one{table[k], table[k + 1], label};
+        const int least = settings.empty() ? 0 : settings.back().indicator;
+        if (one.indicator < least || one.indicator >= static_cast<int>(indicators.size()) ||
+            indicators[one.indicator].kind != EVENT || one.state < 0 || one.state >= states)
+            damaged("an event sets what is not there");
+        settings.push_back(one);
+    }
+    if (k != table.size()) damaged("the table of what events set has the wrong size");
+}
+
+bool Switches::sets(int indicator) const {
+    return std::any_of(settings.begin(), settings.end(), [&](const Setting& s) { return s.indicator == indicator; });
+}
+
+// ---------------------------------------------------------------- states that are set
+
+// All values are computed before the first of them counts; where one is not finite, none does.
+void Instance::set_states(int indicator) {
+    const auto& all = system.switches.settings;
+    settings_.resize(all.size());
+    system.settings(state_point(), work, settings_.data());
+    for (std::size_t k = 0; k < all.size(); ++k)
+        if (all[k].indicator == indicator && !std::isfinite(settings_[k]))
+            throw StepFailed(all[k].label + " is not finite at t = " + number(state.t, 6) +
+                             " s: " + system.culprit_of_setting(work, static_cast<int>(k)) +
+                             "; keep it within what it is defined for, by max(), if() or another value");
+    for (std::size_t k = 0; k < all.size(); ++k)
+        if (all[k].indicator == indicator) state.x[all[k].state] = settings_[k];
 }
 
 // ---------------------------------------------------------------- rows on and off

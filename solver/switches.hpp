@@ -1,5 +1,6 @@
-// What is switched while a model moves: constraint rows that are on or off, the indicators that say when, and what
-// they do (docs/theory.md, chapter 9). Tables only; solver/switches.cpp applies them, solver/events.cpp finds the time.
+// What is switched while a model moves: constraint rows that are on or off, states that are set, the indicators that
+// say when, and what they do (docs/theory.md, chapter 9). Tables only; solver/switches.cpp applies them,
+// solver/events.cpp finds the time.
 #pragma once
 #include <string>
 #include <vector>
@@ -23,17 +24,26 @@ struct Switches {
         int indicator, row;
         bool on;
     };
+    struct Setting {
+        int indicator, state;
+        std::string label;  // in messages
+    };
     std::vector<int> inactive;  // rows that are off at the start, sorted
     std::vector<Indicator> indicators;
     std::vector<Action> actions;
+    std::vector<Setting> settings;  // sorted by indicator; the values are a program of the System
     int breaks_at = 0, breaks = 0;  // constants: times at which something may jump
 
     Switches() = default;
-    Switches(const Blob& blob, int rows, int constants);
+    Switches(const Blob& blob, int rows, int constants, int states);
 
     int outputs() const { return static_cast<int>(indicators.size()) + impacts; }
     int impacts = 0;  // the last of the indicators; after them follows where contact at rest ends
     bool any() const { return !indicators.empty(); }
+    bool sets(int indicator) const;  // whether it sets states
+
+private:
+    void read_settings(const Blob& blob, int states);
 };
 
 }  // namespace mbd

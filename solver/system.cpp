@@ -238,10 +238,13 @@ void System::read_conditions(const Blob& blob) {
 }
 
 void System::read_switches(const Blob& blob) {
-    switches = Switches(blob, nc, n_constants);
+    switches = Switches(blob, nc, n_constants, nx);
     indicators_ = Tape(blob, "events", spaces());
     if (indicators_.outputs() != switches.outputs())
         damaged("the program of the events has the wrong number of results");
+    settings_ = Tape(blob, "set", spaces());
+    if (settings_.outputs() != static_cast<int>(switches.settings.size()))
+        damaged("the program of what events set has the wrong number of results");
 }
 
 // The places that kernels fill, then those of the program's rows.
@@ -337,9 +340,9 @@ void System::each_joint_table(F&& f) const {
 
 Workspace System::workspace() const {
     Workspace w;
-    w.registers.resize(
-        std::max({residual_.size(), derivative_.size(), constraints_.size(), rates_.size(), monitor_.size(),
-                  conditions_.size(), signals_.size(), indicators_.size(), written_.size(), function_inputs_.size()}));
+    w.registers.resize(std::max({residual_.size(), derivative_.size(), constraints_.size(), rates_.size(),
+                                 monitor_.size(), conditions_.size(), signals_.size(), indicators_.size(),
+                                 settings_.size(), written_.size(), function_inputs_.size()}));
     w.outside_values.resize(outside_);
     w.outside_inputs.resize(function_inputs_.outputs());
     w.turned_by.assign(nq(), std::numeric_limits<double>::quiet_NaN());
@@ -748,6 +751,15 @@ void System::initial_conditions(const Point& given, Workspace& w, double* values
 void System::indicators(const Point& given, Workspace& w, double* out) const {
     indicators_.run(prepared(given, w), w.registers.data());
     for (int k = 0; k < indicators_.outputs(); ++k) out[k] = indicators_.output(w.registers.data(), k);
+}
+
+void System::settings(const Point& given, Workspace& w, double* out) const {
+    settings_.run(prepared(given, w), w.registers.data());
+    for (int k = 0; k < settings_.outputs(); ++k) out[k] = settings_.output(w.registers.data(), k);
+}
+
+std::string System::culprit_of_setting(const Workspace& w, int k) const {
+    return settings_.culprit(w.registers.data(), k);
 }
 
 std::string System::not_finite(const Point& given, Workspace& w) const {

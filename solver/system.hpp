@@ -106,6 +106,9 @@ public:
     void initial_conditions(const Point& point, Workspace& w, double* values, std::vector<double>& derivatives) const;
     void signals(const Point& point, Workspace& w, double* out) const;
     void indicators(const Point& point, Workspace& w, double* out) const;
+    // what every setting of Switches would make of its state; then the operation that made value k not finite
+    void settings(const Point& point, Workspace& w, double* out) const;
+    std::string culprit_of_setting(const Workspace& w, int k) const;
     // The user's expression that is not finite at `point`, and the operation in it; empty where all are.
     std::string not_finite(const Point& point, Workspace& w) const;
     int signal_count() const { return static_cast<int>(addresses_.size()); }
@@ -178,7 +181,7 @@ private:
     std::vector<Element> coincident_, angle_, inline_, translational_, rotational_springs_, bushings_;  // planar
     std::vector<Element> coincident3_, perpendicular_, in_plane_, bushings3_;                           // spatial
     Tape parameters_, residual_, derivative_, derivative1_, constraints_, rates_, monitor_, conditions_, signals_,
-        indicators_, written_, function_inputs_;
+        indicators_, settings_, written_, function_inputs_;
     int outside_ = 0;  // numbers in space OUTSIDE
     std::vector<std::string> written_labels_;
     std::vector<std::int32_t> residual_rows_, constraint_rows_, rate_rows_;

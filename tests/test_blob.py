@@ -21,13 +21,19 @@ HEADER = 32
 def blobs() -> list[bytes]:
     names = ("pendulum", "slider_crank_coordinates", "andrews", "trebuchet")
     shipped = [mbd.models.load(name).description for name in names]
-    return [lower(description).blob for description in (*shipped, with_a_table())]
+    return [lower(description).blob for description in (*shipped, with_a_table(), with_a_memory())]
 
 
 def with_a_table() -> Description:
     table = {"x": [-1, 0, 0.5, 2], "y": [-2, 0.1, 1, 1.5], "method": "akima"}
     mass = {"s": {"unit": "m", "start": 1, "force": "-lookup(pull, s)"}}
     return Description(format_version=1, name="table", tables={"pull": table}, coordinates=mass, mass={"s": 1})
+
+
+def with_a_memory() -> Description:
+    state = {"x": {"rate": "1 - on", "start": 1}, "on": {"rate": 0}}
+    swap = {"when": "x > 1.0005 and on < 0.5", "set": {"on": "x/x", "x": "on"}}
+    return Description(format_version=1, name="memory", states=state, events={"swap": swap})
 
 
 def run(blob: bytes) -> None:
@@ -97,7 +103,7 @@ def test_damage_with_fitting_checksum_gives_our_error_or_runs(counts) -> None:
     [
         (b"", "not a compiled mbdfmu model"),
         (b"PK\3\4" + bytes(60), "not a compiled mbdfmu model"),
-        (pack({})[:8] + struct.pack("<I", 99) + pack({})[12:], "written in format 99, this solver reads format 4"),
+        (pack({})[:8] + struct.pack("<I", 99) + pack({})[12:], "written in format 99, this solver reads format 5"),
         (pack({})[:-1], "not a compiled mbdfmu model"),
         (pack({}) + b"x", "length does not match"),
         (pack({}), "section 'counts' is missing"),

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from coupled_fmus import actuator, exact, export, mass, pair
 
-import mbdfmu as mbd
 from mbdfmu.cosim import System
 
 RECORD = ["mass.place", "mass.speed", "actuator.force"]

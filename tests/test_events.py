@@ -707,7 +707,8 @@ def test_every_mistake_is_named() -> None:
         shafts(events=events, impacts={"bad": {"gap": "a.x", "restitution": 1.5}})
     text = str(found.value)
     for line in (
-        'events.idle: does nothing; give "release", "engage", "lock" or "unlock" with names, or "restart": true',
+        'events.idle: does nothing; give "release", "engage", "lock" or "unlock" with names, "set" with states, or '
+        '"restart": true',
         "events.both: 'clutch' is in both release and engage; leave it out of one of them",
         "events.twice.lock: names 'clutch' twice; once is enough",
         "events.lost.lock[0]: no joint is named 'cluch'; did you mean 'clutch'?; known: bearing, clutch",
@@ -816,6 +817,17 @@ def test_a_motion_with_corners_keeps_its_order() -> None:
     w = math.sqrt(3 / 0.3)
     assert sim["a.omega"] == pytest.approx(4, abs=1e-9)
     assert sim["b.omega"] == pytest.approx(4 * (1 - math.cos(w)), abs=1e-5)
+
+
+def test_what_an_impact_makes_true_occurs_at_every_impact() -> None:
+    """Bounces are shorter than a step at the end: no step ends where the ball falls."""
+    falling = ball().description
+    up = {"when": "ball.vy > 0", "restart": True}
+    result = model(gravity=falling.gravity, bodies=falling.bodies, impacts=falling.impacts, events={"up": up}).simulate(
+        5.0, 0.05
+    )
+    rising, bounced = ([t for t, name in result.events if name == one] for one in ("up", "pad"))
+    assert len(bounced) == 38 and rising == bounced[:-1]  # after the last it rests
 
 
 def test_an_impact_that_begins_inside_is_noted() -> None:

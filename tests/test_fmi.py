@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +142,38 @@ def test_files_that_are_no_fmus_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.fmu").write_text("no zip")
     with pytest.raises(mbd.ModelError, match="cannot be read as an FMU"):
         mbd.fmu.simulate(tmp_path / "x.fmu")
+    with pytest.raises(mbd.ModelError, match="is a folder; name an FMU"):
+        mbd.fmu.info(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('<fmiModelDescription fmiVersion="2.0" modelName="x" guid="x"/>', "Missing child element"),
+        ("<html/>", "modelDescription.xml: it is not as FMI wants it"),
+        ("<html", "cannot be read as an FMU"),
+    ],
+)
+def test_a_description_that_cannot_be_read_says_what_is_wrong_with_it(text: str, message: str, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.fmu", "w") as archive:
+        archive.writestr("modelDescription.xml", text)
+    with pytest.raises(mbd.ModelError, match=message):
+        mbd.fmu.info(tmp_path / "x.fmu")
+
+
+@pytest.mark.parametrize("start", ["", "soon"])
+def test_a_start_value_that_is_no_number_is_refused(start: str, pendulum: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "x.fmu"
+    with zipfile.ZipFile(pendulum) as good, zipfile.ZipFile(damaged, "w") as bad:
+        for name in good.namelist():
+            content = good.read(name)
+            if name == "modelDescription.xml":
+                content = re.sub(
+                    rb'(name="length".*?start=)"[^"]*"', rb'\1"%s"' % start.encode(), content, flags=re.DOTALL
+                )
+            bad.writestr(name, content)
+    with pytest.raises(mbd.ModelError, match=f"'length' of type Real cannot start at '{start}'"):
+        mbd.fmu.info(damaged)
 
 
 def test_the_path_of_the_fmu_itself_may_hold_anything(pendulum: Path, tmp_path: Path) -> None:

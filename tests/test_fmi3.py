@@ -13,7 +13,7 @@ import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from ctypes import byref, c_bool, c_double
+from ctypes import byref, c_bool, c_char_p, c_double
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -611,6 +611,8 @@ def test_messages_are_heard_as_asked(folder: Path) -> None:
         fmu.doStep(2.0, 2.0)
         assert fmu.said and all("at t =" in text for _, text in fmu.said)
         assert "no log category" in refused(fmu, ERROR, fmu.setDebugLogging, True, ["everything"])
+        nothing = (c_char_p * 1)(None)
+        assert "missing" in refused(fmu, ERROR, fmu.fmi3SetDebugLogging, fmu.component, True, 1, nothing)
 
 
 def test_room_that_is_missing_is_refused(pendulum: Path) -> None:

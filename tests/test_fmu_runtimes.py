@@ -500,6 +500,14 @@ def test_impossible_steps_are_refused_and_change_nothing(
         assert fmu.look("time") == [0.1]
 
 
+def test_a_step_that_is_lost_in_rounding_says_so(pendulum: Path) -> None:
+    with opened(pendulum) as fmu:
+        fmu.begin(at=1.0)
+        with pytest.raises(FMICallException):
+            fmu.doStep(1.0, 1e-17)
+        assert "a step of 1e-17 s from t = 1 s does not lead beyond the model's time, t = 1 s" in "\n".join(fmu.said)
+
+
 def test_a_failed_step_is_taken_back_and_may_be_repeated(runtime: str, tmp_path: Path) -> None:
     path = blow_up().export_fmu(tmp_path / "x.fmu", runtime=runtime)
     with opened(path) as fmu:

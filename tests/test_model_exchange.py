@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ctypes import c_double, c_int, c_uint, c_void_p
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +27,12 @@ from scipy.integrate import DOP853
 from test_redundancy import flat
 
 import mbdfmu as mbd
+from mbdfmu.forces import Single
 from mbdfmu.joints import Prismatic, Revolute
 
 TIGHT = 1e-9  # of CVode, relative
+OK, ERROR = 0, 3  # of fmi2Status
+MODE_AT, STEP_MODE, CONTINUOUS_MODE = 40, 2, 4  # in saved states, see solver/slave_states.cpp
 # CVode takes long with these behind a border in Python.
 SLOW = {"full_vehicle", "ring", "stiff_double_pendulum", "andrews_stiff", "stick_slip", "gyroscope", "double_wishbone"}
 
@@ -386,6 +392,17 @@ def test_a_state_goes_on_from_bytes_in_another_instance(tmp_path: Path) -> None:
         assert (run_on(one, 0.4, 0.6, 50) == run_on(other, 0.4, 0.6, 50)).all()
 
 
+def test_a_state_in_a_mode_of_co_simulation_is_refused(slider_crank: Path) -> None:
+    """A step by a scheme that has never begun would read what is not there."""
+    with opened(slider_crank) as fmu:
+        fmu.begin()
+        state = bytearray(fmu.serializeFMUState(fmu.getFMUState()))[:-4]
+        assert state[MODE_AT] == CONTINUOUS_MODE, "the mode is elsewhere now"
+        state[MODE_AT] = STEP_MODE
+        with pytest.raises(FMICallException):
+            fmu.deserializeFMUState(bytes(state) + zlib.crc32(state).to_bytes(4, "little"))
+
+
 def test_a_reset_instance_begins_anew(slider_crank: Path) -> None:
     with opened(slider_crank) as fmu:
         fmu.begin(crank__omega__start=3.0)
@@ -416,6 +433,61 @@ def driven(value: str, level: str = "position", **more: Any) -> mbd.Model:
     model.add("pin", Revolute(i={"body": "cart"}, j={"body": "bar", "at": (0, 0.5)}))
     model.add("drive", mbd.Motion(of="rail.displacement", value=value, level=level))
     return model
+
+
+@pytest.mark.parametrize("torque", [(np.linspace(0, 2, 41), 3 * np.sin(np.linspace(0, 8, 41))),
+                                    ([0, 1, 1, 2], [0, 3, -1, -1])], ids=["curve", "jump"])  # fmt: skip
+def test_inputs_of_the_harness_move_within_steps(torque: Any, tmp_path: Path) -> None:
+    """CVode at 1e-8 leaves 1e-6 in the angle; inputs that lag by a step of CVode would leave 0.1."""
+    model = mbd.models.load("pendulum")
+    path = model.export_fmu(tmp_path / "pendulum.fmu", interface="me2")
+    found = mbd.fmu.simulate(path, 2.0, 0.1, inputs={"torque": torque}, tolerance=1e-8, record="bar.phi")
+    expected = ours(model, 2.0, inputs={"torque": torque})
+    assert found["bar.phi"][-1] == pytest.approx(expected["bar.phi"][-1], abs=2e-6)
+
+
+def push(force: str) -> mbd.Model:
+    """A body that flies towards x = 0, with a force that has no value beyond."""
+    model = mbd.Model("push")
+    model.add("body", mbd.Body(mass=1, inertia=1, position=(1, 0), velocity=(-10.0, 0)))
+    model.add("rail", Prismatic(i={"body": "ground"}, j={"body": "body"}))
+    model.add("push", Single(i={"body": "ground"}, j={"body": "body"}, axis=(1, 0), force=force))
+    return model
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")  # of a callback of CVode
+def test_steps_of_the_harness_that_lead_too_far_are_tried_again(tmp_path: Path) -> None:
+    model = push("1e-9/sqrt(body.x)^5")  # thrown back close to the end
+    path = model.export_fmu(tmp_path / "push.fmu", interface="me2")
+    found = mbd.fmu.simulate(path, 0.3, 0.1, tolerance=1e-8, record="body.x")
+    assert found["body.x"][-1] == pytest.approx(ours(model, 0.3)["body.x"][-1], abs=1e-4)
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_run_of_the_harness_that_cannot_go_on_says_why(tmp_path: Path) -> None:
+    path = push("-sqrt(body.x)").export_fmu(tmp_path / "push.fmu", interface="me2")
+    with pytest.raises(mbd.StepFailed, match=r"not finite; forces.push: -sqrt\(body.x\)") as failed:
+        mbd.fmu.simulate(path, 0.3, 0.1)
+    assert len(str(failed.value)) < 500  # not every step that was tried
+
+
+def test_a_value_that_is_refused_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = mbd.models.load("pendulum").export_fmu(tmp_path / "pendulum.fmu", interface="me2")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(mbd.ModelError, match="could not be initialised: 'length' must lie in"):
+        mbd.fmu.simulate(path, 1.0, 0.1, parameters={"length": -1.0})
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_library_that_cannot_be_loaded_is_no_failed_run(tmp_path: Path) -> None:
+    path, broken = exported(mbd.models.load("pendulum"), tmp_path), tmp_path / "broken.fmu"
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(broken, "w") as into:
+        for name in archive.namelist():
+            into.writestr(name, b"none" if name.startswith("binaries/") else archive.read(name))
+    here = Path.cwd()
+    with pytest.raises(mbd.ModelError, match="cannot be loaded"):
+        mbd.fmu.simulate(broken, 1.0, 0.1)
+    assert Path.cwd() == here
 
 
 def test_a_motion_over_time_is_followed(tmp_path: Path) -> None:
@@ -470,6 +542,15 @@ def test_directional_derivatives_are_those_of_differences(name: str, tmp_path: P
             assert found[:, j] == pytest.approx(slope, rel=1e-5, abs=1e-7 * (1 + np.abs(slope).max())), rates[j].name
 
 
+def test_states_move_by_themselves_alone(tmp_path: Path) -> None:
+    """Quaternions too, which are read as they have been set, though what follows from them sees them normalised."""
+    with opened(exported(shipped("four_bar3d"), tmp_path)) as fmu:
+        fmu.begin()
+        fmu.slope(0.0, fmu.x + 1e-2 * np.cos(np.arange(fmu.nx)))
+        states = [u.variable.derivative.valueReference for u in fmu.description.derivatives]
+        assert columns(fmu, states, states) == pytest.approx(np.eye(fmu.nx), abs=1e-12)
+
+
 # ---------------------------------------------------------------- what is refused
 
 
@@ -490,6 +571,31 @@ def test_refused_calls_change_nothing(slider_crank: Path) -> None:
             fmu.setTime(float("nan"))
         assert (fmu.x == before).all()
         assert np.isfinite(fmu.dx).all()
+
+
+def test_derivatives_have_no_derivatives_in_time(slider_crank: Path) -> None:
+    with opened(slider_crank) as fmu:
+        fmu.begin()
+        fmu.terminate()
+        for name, status in (("crank.omega", OK), ("der(crank.omega)", ERROR)):
+            arguments = (c_uint * 1)(fmu.reference(name)), 1, (c_int * 1)(1), (c_double * 1)()
+            assert fmu.dll.fmi2GetRealOutputDerivatives(c_void_p(fmu.component), *arguments) == status, name
+
+
+def test_an_event_at_the_greatest_time_ends(bouncing_ball: Path) -> None:
+    """Where nothing is known to jump the next time is that, which an environment may take as it is."""
+    with opened(bouncing_ball) as fmu:
+        fmu.begin()
+        fmu.setTime(sys.float_info.max)
+        fmu.enterEventMode()
+        assert not fmu.newDiscreteStates()[4]
+
+
+def test_inputs_have_no_slopes(slider_crank: Path) -> None:
+    """fmi2SetRealInputDerivatives belongs to co-simulation; here nothing would come of it."""
+    with opened(slider_crank) as fmu:
+        arguments = (c_uint * 1)(fmu.reference("torque")), 1, (c_int * 1)(1), (c_double * 1)(2.0)
+        assert fmu.dll.fmi2SetRealInputDerivatives(c_void_p(fmu.component), *arguments) == ERROR
 
 
 def test_casadi_integrates_it(slider_crank: Path, tmp_path: Path) -> None:

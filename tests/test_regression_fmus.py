@@ -302,6 +302,11 @@ def test_a_manifest_that_is_wrong_fails(manifest: str, message: str, wave: Path)
     assert message in verdict(wave).report()
 
 
+def test_parameters_that_are_no_numbers_fail(wave: Path) -> None:
+    moved_inside(wave, EXPERIMENTS, two__xml=TWO, fault__ssv=FAULT.replace('value="1"', 'value="one"'))
+    assert "parameter 'fault' of type Real cannot be 'one'" in verdict(wave).report()
+
+
 def test_options_and_stories_that_are_wrong_are_refused(wave: Path) -> None:
     for file, text, message in (
         ("Wave_ref.opt", "StopTime, soon\n", "line 1: StopTime must be a number, found 'soon'"),
@@ -316,10 +321,17 @@ def test_options_and_stories_that_are_wrong_are_refused(wave: Path) -> None:
         assert message in verdict(wave).report()
 
 
+@pytest.mark.parametrize("text", ["time\n0\n1\n", "time,y\n", "time,y\n0,0\n", "time,y\n0,0\n0,1\n"])
+def test_a_reference_without_a_curve_is_refused(text: str, wave: Path) -> None:
+    write_reference(wave)
+    wave.with_name("Wave_ref.csv").write_text(text)
+    assert "Wave_ref.csv: holds no curve" in verdict(wave).report()
+
+
 def test_options_as_other_tools_write_them_are_read(wave: Path) -> None:
-    wave.with_name("Wave_ref.opt").write_text(
-        "StartTime, 0.0 // in seconds\nStopTime, 1\nStepSize, 0\nRelTol, 0.0001\nSolverType, FixedStep\n"
-        "OutputIntervalLength, 0.01\nAlgorithm, anything\n"
+    wave.with_name("Wave_ref.opt").write_bytes(
+        b"StartTime, 0.0 // in seconds\nStopTime, 1\nStepSize, 0\nRelTol, 0.0001\nSolverType, FixedStep\n"
+        b"OutputIntervalLength, 0.01\nAlgorithm, anything // f\xfcr alle\n"
     )
     assert verdict(wave)
 
@@ -380,6 +392,16 @@ def test_a_recorded_reference_repeats_the_run(pendulum: Path, tmp_path: Path) ->
     from fmpy.util import read_ref_opt_file
 
     assert read_ref_opt_file(tmp_path / "pendulum_ref.opt")["StopTime"] == 1.0
+
+
+@pytest.mark.parametrize("run", [mbd.fmu.simulate, Isolated()])
+def test_inputs_in_other_units_are_refused(run: Any, pendulum: Path, tmp_path: Path) -> None:
+    table = tmp_path / "torque.csv"
+    table.write_text("time [s],torque [N.mm]\n0,0\n0.1,1\n")
+    record(pendulum, tmp_path, Conditions(t_end=0.1))
+    shutil.copy(table, tmp_path / "pendulum_in.csv")
+    (case,) = cases(pendulum, tmp_path)
+    assert "input 'torque' is in 'N.mm', the model has it in 'N.m'" in judge(case, run=run).report()
 
 
 def test_recorded_inputs_are_lines_for_every_tool(pendulum: Path, tmp_path: Path) -> None:

@@ -308,7 +308,7 @@ def test_inputs_with_a_jump_are_read(tmp_path):
         ("", "is empty; the first line must be"),
         ("\n \n", "is empty"),
         ("t,force\n0,1\n", "line 1: the first column must be 'time [s]', found 't'"),
-        ("time [ms],force\n0,1\n", "line 1: the first column must be 'time [s]'"),
+        ("time [ms],force\n0,1\n", "line 1: the first column must be 'time [s]', found 'time [ms]'"),
         ("time;force\n0;1\n", "found 'time;force'; separate columns by commas"),
         ("time,force,force\n0,1,2\n", "line 1: column 'force' is given 2 times"),
         ("time,,force\n0,1,2\n", "line 1: column 2 has no name"),

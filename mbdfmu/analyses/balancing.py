@@ -87,6 +87,8 @@ class _Search:
         if not finite.all():
             row = self.standing.labels[self._rows[int(np.argmin(finite))]]
             raise StepFailed(f"a derivative in the equation of {row} is not finite at rest; {CURE}")
+        memory = ~matrix[self._solved :][: self.standing.nx].any(axis=1)  # what nothing moves stays as it is
+        matrix[:, self._ends[1] : self._ends[2]][:, memory] = 0.0
         self._linear = _Linear(matrix)
 
     def _solve(self, values: Vector) -> Vector:

@@ -66,6 +66,8 @@ class InputSchedule:
         names = list(known)
         if inputs is None:
             return cls({})
+        if isinstance(inputs, Table):
+            inputs = {name: (inputs.time, inputs[name]) for name in inputs.columns}
         if callable(inputs):
             return cls({}, _checked_function(inputs, names))
         if not isinstance(inputs, Mapping):

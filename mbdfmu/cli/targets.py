@@ -35,7 +35,7 @@ def is_fmu(target: str) -> bool:
 def fmu_file(target: str) -> Path:
     """The FMU, which must be there."""
     path = Path(target)
-    if not path.is_file():
+    if not path.exists():
         raise ModelError(f"{target}: there is no such FMU; export one: mbdfmu export-fmu MODEL -o {target}")
     return path
 

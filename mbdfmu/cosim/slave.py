@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from mbdfmu.cosim.signals import Matrix, line, mean
 from mbdfmu.cosim.wiring import READ, Pass
 from mbdfmu.errors import StepFailed
-from mbdfmu.fmi.calls import DISCARD
+from mbdfmu.fmi.calls import DISCARD, WARNING
 from mbdfmu.fmi.instance import Instance, InstanceState
-from mbdfmu.fmi.lanes import WARNING, lanes
+from mbdfmu.fmi.lanes import lanes
 from mbdfmu.fmi.reading import FmuVariable
 
 Vector = NDArray[np.float64]

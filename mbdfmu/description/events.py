@@ -1,13 +1,24 @@
-"""What happens while a model moves: events that switch rows, impacts; must not know how their time is found."""
+"""What happens while a model moves: events that switch rows or set states, impacts; must not know how time is found."""
 
 from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from mbdfmu.description.parts import Part
-from mbdfmu.description.values import Expression, Flag, Fraction, In, JointNames, Positive, SwitchNames, UnitText
+from mbdfmu.description.values import (
+    Expression,
+    Flag,
+    Fraction,
+    In,
+    JointNames,
+    Positive,
+    StateName,
+    SwitchNames,
+    UnitText,
+    Value,
+)
 from mbdfmu.errors import ModelError
 
 
@@ -19,13 +30,14 @@ class Event(Part):
     engage: SwitchNames = ()  # the same that hold from now on, as they are then
     lock: JointNames = ()  # joints whose free coordinates are held as they are then
     unlock: JointNames = ()  # and freed again
+    set: dict[StateName, Value] = Field(default_factory=dict)  # differential states, and what they become, all at once
     restart: Flag = False  # only start anew: something in the equations jumps there
 
     @model_validator(mode="after")
     def _does_something(self) -> Self:
         pairs = (("release", self.release, "engage", self.engage), ("lock", self.lock, "unlock", self.unlock))
-        if not self.restart and not any(off or on for _, off, _, on in pairs):
-            cure = 'give "release", "engage", "lock" or "unlock" with names, or "restart": true'
+        if not self.restart and not self.set and not any(off or on for _, off, _, on in pairs):
+            cure = 'give "release", "engage", "lock" or "unlock" with names, "set" with states, or "restart": true'
             raise ModelError(f"does nothing; {cure}")
         for off, these, on, those in pairs:
             for name in these:

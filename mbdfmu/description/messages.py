@@ -40,12 +40,12 @@ def problems(error: ValidationError, start: Location = ()) -> list[str]:
 
 
 def path(location: Location) -> str:
-    """`joints.hinge.i.at[0]`; a key that is no name is quoted, the union tags of the validator are left out."""
+    """`joints.hinge.i.at[0]`; a key that is no name is quoted, the tags of the validator are left out."""
     text = ""
     for part in location:
         if isinstance(part, int):
             text += f"[{part}]"
-        elif not part.startswith("<"):
+        elif not part.startswith("<") and part != "[key]":
             text += "." + (part if re.fullmatch(DOTTED, part) else shown(part))
     return text.lstrip(".")
 

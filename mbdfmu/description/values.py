@@ -32,6 +32,7 @@ from mbdfmu.units import unit
 
 IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 DOTTED = rf"{IDENTIFIER}(?:\.{IDENTIFIER})*"  # of elements inside sub-models
+COMPONENT = rf"{DOTTED}(?:\[[1-9][0-9]*\])?"  # or one number of an array
 _ANY_NUMBER_OR_TEXT = {"anyOf": [{"type": "number"}, {"type": "string"}]}
 _NAME_SCHEMA = {"type": "string", "pattern": f"^{IDENTIFIER}$"}
 
@@ -109,6 +110,10 @@ class SwitchReference(Reference):
 
 class TableReference(Reference):
     sections, kind = ("tables",), "table"
+
+
+class StateReference(Reference):
+    sections, kind = ("states", "blocks", "forces"), "differential state"
 
 
 class Vector(tuple[float | str, ...]):
@@ -222,6 +227,13 @@ def _reference(value: object) -> str:
     if isinstance(value, str) and re.fullmatch(DOTTED, value):
         return value
     return _name(value)
+
+
+def _state_name(value: object) -> StateReference:
+    """The name of a state: `phase`, `Z[1]`, of a block or a sub-model with dots."""
+    if isinstance(value, str) and re.fullmatch(COMPONENT, value):
+        return StateReference(value)
+    raise ModelError(f"must name one differential state as 'phase' or 'Z[1]', found {shown(value)}")
 
 
 def _name_list(value: object) -> object:
@@ -468,6 +480,7 @@ TableName = Annotated[
 _NAMES = (AfterValidator(_distinct), BeforeValidator(_name_list))
 JointNames = Annotated[tuple[JointName, ...], *_NAMES]
 SwitchNames = Annotated[tuple[_SwitchName, ...], *_NAMES]
+StateName = Annotated[str, PlainValidator(_state_name), WithJsonSchema({"type": "string", "pattern": f"^{COMPONENT}$"})]
 ParameterName = Annotated[str, PlainValidator(_reference), WithJsonSchema(_DOTTED_SCHEMA)]
 _CODE_SCHEMA = {"type": "string", "pattern": f"^{DOTTED}:{DOTTED}$"}
 PythonFunction = Annotated[Code, PlainValidator(_code), WithJsonSchema(_CODE_SCHEMA)]

@@ -19,9 +19,10 @@ from mbdfmu.fmi.arrays import with_arrays
 from mbdfmu.fmi.capabilities import CO_SIMULATION_2, CO_SIMULATION_3, MODEL_EXCHANGE_2, NATIVE, PYTHON, RUNTIMES
 from mbdfmu.fmi.exchange_description import for_exchange, shown_in_exchange, with_states
 from mbdfmu.fmi.interface import packed
-from mbdfmu.fmi.markup import EPOCH, About, build_time
+from mbdfmu.fmi.markup import EPOCH, About, Kinds, build_time
 from mbdfmu.fmi.page import page
 from mbdfmu.fmi.python_files import SCRIPT, callback_files, python_files
+from mbdfmu.fmi.reading import DESCRIPTION
 from mbdfmu.fmi.references import Reference, reference_files
 from mbdfmu.fmi.resources import BLOB, INTERFACE, LOG_CATEGORIES
 from mbdfmu.fmi.variables import Table, table_of
@@ -29,7 +30,6 @@ from mbdfmu.lowering import Lowered
 from mbdfmu.signals import Function
 
 SUFFIX = ".fmu"
-XML = "modelDescription.xml"
 _LONGEST = 64  # of a file name in the archive; unpacked below a deep folder it must stay within 260 on Windows
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{name}{k}" for name in ("com", "lpt") for k in range(10))}
 
@@ -39,8 +39,8 @@ class Interface:
     """One of the interfaces that FMI offers: who writes its XML, and what each runtime can do behind it."""
 
     version: int  # of FMI
-    write: Callable[[Table, About, xml_fmi2.Kinds, str], bytes]
-    kinds: Mapping[str, xml_fmi2.Kinds]  # by runtime
+    write: Callable[[Table, About, Kinds, str], bytes]
+    kinds: Mapping[str, Kinds]  # by runtime
     # The variables as the interface has them and, of these, those that the XML shows.
     arranged: Callable[[Table, Lowered], Table] = lambda table, lowered: table
     shown: Callable[[Table], Table] = lambda table: table
@@ -182,7 +182,7 @@ def _model_files(lowered: Lowered, table: Table, about: About, runtime: str, cho
     else:
         files = {f"resources/{name}": content for name, content in resources.items()}
         files |= _libraries(about.identifier, choices.platforms, interface.version)
-    return {**files, XML: interface.write(shown, about, kinds, guid)}
+    return {**files, DESCRIPTION: interface.write(shown, about, kinds, guid)}
 
 
 def _libraries(identifier: str, platforms: Sequence[str] | None, version: int) -> dict[str, bytes]:
@@ -241,4 +241,4 @@ def _write(path: Path, files: Mapping[str, bytes]) -> None:
 
 def _ordered(names: Iterable[str]) -> list[str]:
     """The XML first, where those who look for nothing else find it at once."""
-    return sorted(names, key=lambda name: (name != XML, name))
+    return sorted(names, key=lambda name: (name != DESCRIPTION, name))

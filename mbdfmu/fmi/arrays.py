@@ -45,8 +45,8 @@ def _size(variables: Sequence[Variable], at: int, names: set[str]) -> int:
 
 
 def _can_be_element(v: Variable) -> bool:
-    """Derivatives and start values of coordinates belong to one variable each."""
-    return v.type == "Real" and v.kept is None and v.derivative_of is None
+    """Start values of coordinates belong to one variable each."""
+    return v.type == "Real" and v.kept is None
 
 
 def _follows(v: Variable, first: Variable, k: int, base: str) -> bool:

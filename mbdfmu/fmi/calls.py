@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from lxml import etree
 from numpy.typing import NDArray
 
 from mbdfmu.fmi.hearing import Messages, callbacks_for, take_the_word
-from mbdfmu.fmi.reading import REALS, FmuInfo, FmuVariable
+from mbdfmu.fmi.reading import DESCRIPTION, REALS, FmuInfo, FmuVariable
 from mbdfmu.fmi.types import Value
 
 PYTHON: dict[str, Callable[[Any], Value]] = {
@@ -26,7 +26,7 @@ PYTHON: dict[str, Callable[[Any], Value]] = {
     "String": str,
 }
 
-DISCARD = 2  # of fmi2Status and fmi3Status
+OK, WARNING, DISCARD, ERROR, FATAL = range(5)  # of fmi2Status and fmi3Status
 
 
 def loaded(facts: FmuInfo, folder: str, messages: Messages, *, follows: bool) -> Calls2 | Calls3:
@@ -283,7 +283,7 @@ def _pointer(values: NDArray[np.float64]) -> Any:
 
 def _followed(folder: str) -> set[int]:
     """References of the inputs that may be set within steps, which fmpy does not tell (0.3.32)."""
-    root = etree.parse(os.path.join(folder, "modelDescription.xml"))
+    root = etree.parse(os.path.join(folder, DESCRIPTION))
     inputs = root.iterfind("ModelVariables/*[@causality='input']")
     return {int(v.get("valueReference", "")) for v in inputs if v.get("intermediateUpdate") in ("true", "1")}
 
@@ -298,5 +298,4 @@ def _start_values(facts: FmuInfo) -> dict[int, list[Any]]:
 
 
 def _converted(variable: FmuVariable, value: Any) -> Value:
-    text: Mapping[type, Callable[[Any], str]] = {bytes: lambda b: b.decode("utf-8", "replace")}
-    return text.get(type(value), PYTHON[variable.type])(value)
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else PYTHON[variable.type](value)

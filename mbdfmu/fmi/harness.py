@@ -22,7 +22,7 @@ from mbdfmu.fmi.running import RECORDABLE, FmuSimulation, converted
 from mbdfmu.fmi.types import Value
 from mbdfmu.fmi.variables import START, structured
 from mbdfmu.results import Result
-from mbdfmu.tabular import read_inputs
+from mbdfmu.tabular import Table, foreign_units, read_inputs
 
 CO_SIMULATION, MODEL_EXCHANGE = KINDS["coSimulation"], KINDS["modelExchange"]
 DEFAULT_POINTS = 500  # of output, where nothing is said
@@ -146,9 +146,11 @@ def _inputs(facts: FmuInfo) -> dict[str, FmuVariable]:
 def input_schedule(facts: FmuInfo, inputs: Any, interpolation: str) -> InputSchedule:
     """Inputs over time; those that are no real numbers, or discrete ones, never lie between two values of a table."""
     known = _inputs(facts)
+    units = {name: variable.unit for name, variable in known.items()}
     if isinstance(inputs, str | Path):
-        table = read_inputs(inputs, {name: variable.unit for name, variable in known.items()})
-        inputs = {name: (table.time, table[name]) for name in table.columns}
+        inputs = read_inputs(inputs, units)
+    elif isinstance(inputs, Table) and (problems := foreign_units(inputs, units)):
+        raise ModelError(problems)
     held = [name for name, v in known.items() if not v.is_real or v.variability == "discrete"]
     return InputSchedule.make(inputs, known, interpolation, held)
 

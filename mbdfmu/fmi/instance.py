@@ -15,13 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from mbdfmu.errors import ModelError, StepFailed
-from mbdfmu.fmi.calls import Calls2, Calls3, loaded
+from mbdfmu.fmi.calls import ERROR, FATAL, WARNING, Calls2, Calls3, loaded
 from mbdfmu.fmi.hearing import Messages
 from mbdfmu.fmi.host import hosting
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
 from mbdfmu.fmi.types import Value
-
-WARNING, ERROR, FATAL = 1, 3, 4  # of fmi2Status and fmi3Status
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from math import isclose
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbdfmu.errors import StepFailed
+from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.fmi.calls import DISCARD, PYTHON, WARNING
 from mbdfmu.fmi.hearing import Messages, take_the_word
 from mbdfmu.fmi.instance import said
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
@@ -20,6 +24,9 @@ from mbdfmu.fmi.types import Value
 from mbdfmu.results import Result
 from mbdfmu.tabular import TIME, Table
 
+_VALUES_SET = tuple(f"Set{type_}" for type_ in PYTHON)
+LAST = 3  # messages that are told of a failure
+_ASKED = ("getDerivatives", "getContinuousStateDerivatives", "getEventIndicators")  # in FMI 2.0 and 3.0
 _STORED: dict[str, type] = {"Boolean": np.bool_, "Integer": np.int32, "Enumeration": np.int32}  # else real
 
 
@@ -37,9 +44,10 @@ class Integration:
 
 
 def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
-    """The recorded variables, on both sides of events; StepFailed where the FMU or the integrator gives up.
+    """The recorded variables, on both sides of events.
 
-    A run that the FMU itself ends early (terminateSimulation) is a result that is not complete.
+    ModelError where the FMU cannot be loaded or refuses values, StepFailed where it or the integrator gives up. A run
+    that the FMU itself ends early (terminateSimulation) is a result that is not complete.
     """
     from fmpy import simulate_fmu
 
@@ -49,18 +57,100 @@ def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
     def finished(time: float, recorder: Any) -> bool:
         nonlocal steps
         steps += 1
+        if evaluations.failure is not None:
+            raise evaluations.failure
         if run.progress is not None:
             run.progress(time)
         return True
 
-    with _failures(facts, messages):
+    signals = _signals(facts, run)
+    with _failures(facts, messages), _instance(facts, messages) as (folder, description, fmu):
+        evaluations = _Evaluations(fmu)
+        if signals is not None:
+            _let_inputs_move(fmu, description, signals, run.t_start)
         found = simulate_fmu(
-            os.fspath(facts.path), validate=False, fmi_type="ModelExchange", solver="CVode", start_time=run.t_start,
+            folder, validate=False, fmi_type="ModelExchange", solver="CVode", start_time=run.t_start,
             stop_time=run.t_end, output_interval=run.step, relative_tolerance=run.tolerance,
-            start_values=dict(run.values), input=_signals(facts, run), output=list(names), debug_logging=True,
-            logger=_logger(messages), step_finished=finished, remote_platform=None,
+            start_values=dict(run.values), input=signals, output=list(names), step_finished=finished,
+            fmu_instance=fmu, model_description=description,
         )  # fmt: skip
     return _result(facts, names, found, run.t_end, {"integrator_steps": steps})
+
+
+@contextmanager
+def _instance(facts: FmuInfo, messages: Messages) -> Iterator[tuple[str, Any, Any]]:
+    """The folder of the unpacked FMU, its description, and an instance, which nobody touches after a failure."""
+    from fmpy import extract, instantiate_fmu, read_model_description
+
+    with tempfile.TemporaryDirectory(prefix="mbdfmu_", ignore_cleanup_errors=True) as folder:
+        extract(os.fspath(facts.path), folder)
+        description = read_model_description(folder, validate=False)
+        try:
+            fmu = instantiate_fmu(folder, description, "ModelExchange", debug_logging=True, logger=_logger(messages))
+        except Exception as error:
+            raise ModelError(f"{facts.path}: cannot be loaded: {said(messages) or error}") from error
+        yield folder, description, fmu
+        fmu.freeInstance()
+
+
+def _let_inputs_move(fmu: Any, description: Any, signals: NDArray[Any], t_start: float) -> None:
+    """Inputs go with the time: fmpy sets them where steps end and where it looks for events, not for derivatives.
+
+    Beyond a jump, where CVode's steps may lead, they stay as they are right before it.
+    """
+    from fmpy.simulation import Input
+
+    inputs = Input(fmu, description, signals)
+    set_time, resume = fmu.setTime, fmu.enterContinuousTimeMode
+    now = passed = t_start
+    jump = inputs.nextEvent(t_start)
+
+    def timed(time: float) -> None:
+        nonlocal now
+        now = time
+        set_time(time)
+        inputs.apply(min(time, jump), discrete=False, after_event=isclose(time, passed))
+
+    def resumed() -> None:
+        nonlocal jump, passed
+        passed, jump = now, inputs.nextEvent(now)
+        resume()
+
+    fmu.setTime, fmu.enterContinuousTimeMode = timed, resumed
+
+
+class _Evaluations:
+    """What CVode asks an FMU for; what has no value is nan, for which it tries a smaller step.
+
+    An exception does not pass through CVode: what it is told instead is left to chance, and Python writes out a trace.
+    """
+
+    def __init__(self, fmu: Any) -> None:
+        self.failure: Exception | None = None  # after which nothing is asked any more
+        self._placed = True  # the states are there that values are asked for
+        fmu.setContinuousStates = partial(self._place, fmu.setContinuousStates)
+        for name in _ASKED:
+            if hasattr(fmu, name):
+                setattr(fmu, name, partial(self._ask, getattr(fmu, name)))
+
+    def _place(self, call: Callable[..., Any], values: Any, count: int) -> None:
+        finite = bool(np.isfinite(np.ctypeslib.as_array(values, (count,))).all())
+        self._placed = finite and self._is_answered(call, values, count)
+
+    def _ask(self, call: Callable[..., Any], values: Any, count: int) -> None:
+        if count and not (self._placed and self._is_answered(call, values, count)):
+            np.ctypeslib.as_array(values, (count,))[:] = np.nan
+
+    def _is_answered(self, call: Callable[..., Any], values: Any, count: int) -> bool:
+        from fmpy.fmi1 import FMICallException
+
+        try:
+            if self.failure is None:
+                call(values, count)
+        except FMICallException as error:
+            self.failure = error if error.status != DISCARD else None
+            return False
+        return self.failure is None
 
 
 def _logger(messages: Messages) -> Callable[..., None]:
@@ -78,11 +168,23 @@ def _failures(facts: FmuInfo, messages: Messages) -> Iterator[None]:
     here = Path.cwd()
     try:
         yield
+    except ModelError:
+        raise
     except Exception as error:  # fmpy has no narrower one
-        os.chdir(here)  # where fmpy fails to load a library, it stays in the library's folder
-        raise StepFailed(f"FMU '{facts.name}' gave up: {said(messages) or error}") from error
+        complaints = [message for message in messages if message[0] >= WARNING]  # also of steps that were tried
+        reason = said(complaints[-LAST:]) or error
+        if _is_refusal(error):
+            raise ModelError(f"FMU '{facts.name}' could not be initialised: {reason}") from error
+        raise StepFailed(f"FMU '{facts.name}' gave up: {reason}") from error
     finally:
+        os.chdir(here)  # where fmpy fails to load a library, it stays in the library's folder
         take_the_word()  # from the function that fmpy has made for this run
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Of a value, or of the start, which ask for other values."""
+    called = getattr(error, "function", "")[len("fmi2") :]  # fmpy's, of FMI 2.0 or 3.0
+    return called.endswith("InitializationMode") or called == "SetupExperiment" or called in _VALUES_SET
 
 
 def _signals(facts: FmuInfo, run: Integration) -> NDArray[Any] | None:

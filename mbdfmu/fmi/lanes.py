@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mbdfmu.fmi.calls import Calls2, Calls3
+from mbdfmu.fmi.calls import WARNING, Calls2, Calls3
 from mbdfmu.fmi.reading import FmuVariable
 
 _C = {
@@ -20,7 +20,6 @@ _C = {
     **{f"{u}Int{n}": getattr(ctypes, f"c_{u.lower()}int{n}") for u in ("", "U") for n in (8, 16, 32, 64)},
 }  # fmt: skip
 _C3 = {**_C, "Enumeration": ctypes.c_int64, "Boolean": ctypes.c_bool}
-OK, WARNING = 0, 1
 
 
 class Lane:

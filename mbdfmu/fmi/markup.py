@@ -16,6 +16,7 @@ from mbdfmu.fmi.types import QUANTITIES
 from mbdfmu.fmi.variables import Table, Variable
 from mbdfmu.units import BASE, display_units, unit
 
+Kinds = Mapping[str, Mapping[str, bool | int]]  # CoSimulation or ModelExchange, with what it can do
 EPOCH = 315532800  # 1980-01-01, the first date that a zip archive can hold; what stands for "no date"
 
 

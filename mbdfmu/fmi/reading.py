@@ -132,8 +132,8 @@ def info(path: str | os.PathLike[str]) -> FmuInfo:
 
 
 def _read(path: Path) -> tuple[Any, set[str], dict[str, str]]:
-    from fmpy import read_model_description
-
+    if path.is_dir():
+        raise ModelError(f"{path}: is a folder; name an FMU as it was exported, in one file")
     if not path.is_file():
         raise ModelError(f"{path}: there is no such file")
     try:
@@ -146,11 +146,27 @@ def _read(path: Path) -> tuple[Any, set[str], dict[str, str]]:
                 for name in sorted(names)
                 if _is_library(name) and (version := oldest_glibc(archive.read(name)))
             }
-        return read_model_description(os.fspath(path), validate=False), names, glibc
+        return _described(path), names, glibc
     except ModelError:
         raise
     except Exception as error:  # fmpy raises whatever its XML and zip libraries do
         raise ModelError(f"{path}: cannot be read as an FMU: {error}") from error
+
+
+def _described(path: Path) -> Any:
+    """What fmpy reads of the XML; where it stumbles over something, what the schema of the standard says of that."""
+    from fmpy import read_model_description
+
+    try:
+        return read_model_description(os.fspath(path), validate=False)
+    except (AttributeError, TypeError, ValueError):
+        try:
+            read_model_description(os.fspath(path), validate=True)
+        except Exception as error:
+            found = [line.removeprefix("- ERROR ") for line in str(error).splitlines() if line.startswith("- ")]
+            found = found or [f"it is not as FMI wants it ({error})"]
+            raise ModelError([f"{path}: {DESCRIPTION}: {finding}" for finding in found]) from error
+        raise
 
 
 def _is_library(name: str) -> bool:
@@ -211,10 +227,13 @@ def _start(v: Any, element: int) -> Value | None:
     if v.start is None or v.type in ("String", "Binary"):
         return None if v.start is None else str(v.start)
     given = str(v.start).split()
-    text = given[element if len(given) > 1 else 0]
-    if v.type == "Boolean":
-        return text in ("true", "1")
-    return (float if v.type in REALS else int)(text)
+    try:
+        text = given[element if len(given) > 1 else 0]
+        if v.type == "Boolean":
+            return text in ("true", "1")
+        return (float if v.type in REALS else int)(text)
+    except (IndexError, ValueError):
+        raise ModelError(f"{DESCRIPTION}: '{v.name}' of type {v.type} cannot start at {v.start!r}") from None
 
 
 def _number(text: Any) -> float | None:

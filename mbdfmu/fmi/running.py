@@ -47,6 +47,9 @@ class FmuSimulation:
         # Where no output depends on an input at once, it changes with the next doStep; so do all others.
         self.follows_inputs = bool(facts.feedthrough)
         self.names = names
+        self._of_type: dict[str, list[FmuVariable]] = {}  # the same, as they are read
+        for variable in map(facts.variable, names):
+            self._of_type.setdefault(variable.type, []).append(variable)
         self.statistics: dict[str, int | float] = {"communication_steps": 0}
 
     @property
@@ -127,9 +130,8 @@ class FmuSimulation:
         """The variables `names`; of inputs what was asked for, as a held input would seem to lag by a step."""
         lines = self._inputs.items()
         values: dict[str, Value] = {name: value + slope * (self.time - t) for name, (t, value, slope) in lines}
-        for type_ in RECORDABLE:
-            wanted = [self._facts.variable(n) for n in self.names if n not in self._inputs]
-            wanted = [variable for variable in wanted if variable.type == type_]
+        for variables in self._of_type.values():
+            wanted = [v for v in variables if v.name not in self._inputs]
             if wanted:
                 values.update(zip((v.name for v in wanted), self._get(wanted), strict=True))
         return np.array([float(values[n]) for n in self.names])

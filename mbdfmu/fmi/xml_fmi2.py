@@ -11,6 +11,7 @@ from lxml import etree
 
 from mbdfmu.fmi.markup import (
     About,
+    Kinds,
     add_circumstances,
     add_units,
     attributes,
@@ -21,8 +22,6 @@ from mbdfmu.fmi.markup import (
 )
 from mbdfmu.fmi.types import QUANTITIES
 from mbdfmu.fmi.variables import Table, Variable
-
-Kinds = Mapping[str, Mapping[str, bool | int]]  # CoSimulation or ModelExchange, with what it can do
 
 # Section 2.2.7: constants and parameters are as they stand here, the rest follows from them.
 _INITIAL = {

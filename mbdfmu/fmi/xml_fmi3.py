@@ -11,6 +11,7 @@ from lxml import etree
 
 from mbdfmu.fmi.markup import (
     About,
+    Kinds,
     add_circumstances,
     add_units,
     attributes,
@@ -21,8 +22,6 @@ from mbdfmu.fmi.markup import (
 )
 from mbdfmu.fmi.types import QUANTITIES
 from mbdfmu.fmi.variables import Table, Variable
-
-Kinds = Mapping[str, Mapping[str, bool | int]]  # CoSimulation, with what it can do
 
 ELEMENTS = {
     "Real": "Float64", "Integer": "Int32", "Boolean": "Boolean", "Enumeration": "Enumeration", "String": "String",
@@ -73,7 +72,7 @@ def _add_variable(parent: etree._Element, v: Variable, types: Mapping[str, str])
     element = etree.SubElement(parent, ELEMENTS[v.type], attributes(
         name=v.name, valueReference=v.reference, description=v.text or None, causality=v.causality,
         variability=v.variability, intermediateUpdate=within, **details(v, types),
-        start=None if v.type == "String" else _start(v), derivative=v.derivative_of,
+        start=None if v.type == "String" else _start(v),
     ))  # fmt: skip
     if v.size > 1:
         etree.SubElement(element, "Dimension", attributes(start=v.size))
@@ -98,9 +97,6 @@ def _add_structure(root: etree._Element, variables: Iterable[Variable]) -> None:
     tunable = [v.reference for v in variables if v.causality == "parameter" and v.variability == "tunable"]
     lists = {
         "Output": {v.reference: (*(v.depends or ()), *tunable) for v in variables if v.causality == "output"},
-        "ContinuousStateDerivative": {
-            v.reference: (*(v.depends or ()), *tunable) for v in variables if v.derivative_of is not None
-        },
         "InitialUnknown": {v.reference: v.initially for v in variables if v.initially is not None},
     }
     for name, unknowns in lists.items():

@@ -11,11 +11,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from mbdfmu.errors import ModelError
 from mbdfmu.results import Result
@@ -27,7 +24,10 @@ LINES = 5  # of the child's last words in a message
 
 
 class Isolated:
-    """Called as `fmi.simulate`, without `progress`; a child that crashes or takes too long is a ModelError."""
+    """Called as `fmi.simulate`, without `progress` and with inputs as a table.
+
+    A child that crashes or takes too long is a ModelError.
+    """
 
     def __init__(self, time_limit: float = TIME_LIMIT) -> None:
         self.time_limit = time_limit
@@ -38,9 +38,9 @@ class Isolated:
         named.pop("progress", None)  # nobody is told: the parent waits
         with tempfile.TemporaryDirectory(prefix="mbdfmu_", ignore_cleanup_errors=True) as name:
             folder = Path(name)
-            inputs = named.pop("inputs", None)
-            if inputs:
-                write_csv(folder / INPUTS, _table(inputs))
+            inputs: Table | None = named.pop("inputs", None)
+            if inputs is not None:
+                write_csv(folder / INPUTS, inputs)
                 named["inputs"] = os.fspath(folder / INPUTS)
             request = {"path": os.fspath(Path(path).absolute()), "t_end": t_end, "step_output": step_output, **named}
             (folder / REQUEST).write_text(json.dumps(request, default=dict), encoding="utf-8")
@@ -55,12 +55,6 @@ class Isolated:
         except subprocess.TimeoutExpired:
             said = f"did not end within {self.time_limit:g} s and was stopped; raise the time limit if it needs more"
             raise ModelError(f"{path}: {said}") from None
-
-
-def _table(inputs: Mapping[str, Any]) -> Table:
-    """The curves of all inputs over one time; they come from one table, so their times are the same."""
-    (time, _), *_ = inputs.values()
-    return Table(np.asarray(time), {name: np.asarray(values) for name, (_, values) in inputs.items()})
 
 
 def _outcome(path: str | os.PathLike[str], folder: Path, done: subprocess.CompletedProcess[bytes]) -> Result:

@@ -21,7 +21,6 @@ from mbdfmu.fmi.harness import kinds as kinds_of
 from mbdfmu.regression.comparator import Comparison, compare
 from mbdfmu.regression.references import Reference, find
 from mbdfmu.results import Result
-from mbdfmu.tabular import Table
 
 RTOL = 1e-3  # where neither the caller nor the reference says
 NEAR = 1e-9  # of the length of a run: two times that mean the same
@@ -156,7 +155,7 @@ def _ran(case: Case, reference: Reference, terms: Terms, run: Run, progress: Pro
         t_start=t_start,
         parameters=conditions.parameters,
         start=conditions.start,
-        inputs=_curves(reference.inputs),
+        inputs=reference.inputs,
         interpolation=conditions.interpolation,
         record=list(dict.fromkeys([*(name for name in wanted if name in facts), *outputs])),
         tolerance=conditions.tolerance,
@@ -172,10 +171,6 @@ def _typical(times: np.ndarray[Any, Any]) -> float | None:
     steps = np.diff(times)
     steps = steps[steps > 0]
     return float(np.median(steps)) if len(steps) else None
-
-
-def _curves(inputs: Table | None) -> dict[str, tuple[Any, Any]] | None:
-    return None if inputs is None else {name: (inputs.time, inputs[name]) for name in inputs.columns}
 
 
 def _compared(result: Result, reference: Reference, terms: Terms) -> Comparison:

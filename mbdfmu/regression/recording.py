@@ -11,19 +11,19 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mbdfmu import fmi
 from mbdfmu.analyses.simulate import output_times
 from mbdfmu.errors import ModelError
 from mbdfmu.files import atomic
-from mbdfmu.fmi.harness import input_schedule
+from mbdfmu.fmi.harness import DEFAULT_POINTS, input_schedule
 from mbdfmu.fmi.reading import FmuInfo
 from mbdfmu.fmi.references import options_csv, table_csv
 from mbdfmu.regression.references import INPUTS, OPTIONS, RESULT, STORY
 from mbdfmu.regression.story import UNSAID, Conditions, story_text
 from mbdfmu.results import Result
 from mbdfmu.tabular import Table
-
-DEFAULT_POINTS = 500  # where neither the caller nor the FMU names a step
 
 
 def record(
@@ -112,7 +112,7 @@ def _run(
         t_start=conditions.t_start or 0.0,
         parameters=conditions.parameters,
         start=conditions.start,
-        inputs=None if inputs is None else {name: (inputs.time, inputs[name]) for name in inputs.columns},
+        inputs=inputs,
         interpolation=conditions.interpolation,
         record=signals or [v.name for v in facts.variables if v.causality == "output"] or None,
         tolerance=conditions.tolerance,
@@ -120,15 +120,11 @@ def _run(
     )
     if not result.complete:
         raise KeyboardInterrupt
-    wild = [name for name, values in result.columns.items() if not all(map(_finite, values))]
+    wild = [name for name, values in result.columns.items() if not np.isfinite(values).all()]
     if wild or not result.columns:
         reason = f"{', '.join(wild)} is not finite" if wild else "nothing was recorded; name signals: --record PATTERN"
         raise ModelError(f"FMU '{facts.name}': {reason}; that is no reference")
     return result
-
-
-def _finite(value: float) -> bool:
-    return abs(value) < float("inf")
 
 
 def _write(targets: Mapping[str, Path], result: Result, inputs: Table | None, conditions: Conditions) -> list[Path]:

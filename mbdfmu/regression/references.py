@@ -92,8 +92,8 @@ def _of_file(path: Path, *, name: str = "", inputs: Path | None = None) -> Refer
 
 
 def _checked(result: Result, path: Path) -> Result:
-    if not len(result.time) or not result.columns:
-        raise ModelError(f"{path}: holds no curve; a reference needs a column beside the time, and rows")
+    if not result.columns or not len(result.time) or not result.time[0] < result.time[-1]:
+        raise ModelError(f"{path}: holds no curve; a reference needs a column beside the time, and rows over time")
     return result
 
 
@@ -210,9 +210,13 @@ def _parameters(root: etree._Element) -> dict[str, float | str]:
         for kind in parameter:
             text = kind.get("value", "")
             tag = etree.QName(kind).localname
-            values[parameter.get("name", "")] = text if tag in ("String", "Enumeration") else _number(tag, text)
+            name = parameter.get("name", "")
+            values[name] = text if tag in ("String", "Enumeration") else _number(name, tag, text)
     return values
 
 
-def _number(tag: str, text: str) -> float:
-    return float(text == "true" or text == "1") if tag == "Boolean" else float(text)
+def _number(name: str, tag: str, text: str) -> float:
+    try:
+        return float(text in ("true", "1")) if tag == "Boolean" else float(text)
+    except ValueError:
+        raise ModelError(f"parameter '{name}' of type {tag} cannot be {text!r}") from None

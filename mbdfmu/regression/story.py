@@ -53,7 +53,7 @@ def read_options(path: Path) -> Conditions:
     """The numbers of a `_ref.opt` file; names that are not known here are left to the tools that wrote them."""
     found: dict[str, float] = {}
     problems = []
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), 1):
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig", errors="replace").splitlines(), 1):
         name, comma, text = (part.strip() for part in line.partition("//")[0].partition(","))
         if name not in _NUMBERS or not comma:
             continue

@@ -16,6 +16,7 @@ from mbdfmu.description import (
     Constraint,
     Coordinate,
     Element,
+    Event,
     Formula,
     Initial,
     Motion,
@@ -85,6 +86,8 @@ class _Check:
                 unit = None  # a direction may have any length
             if isinstance(element, Typed) and field == "start" and isinstance(value, dict):
                 yield from self._starts(f"{path}.start", name, value)
+            elif isinstance(element, Event) and isinstance(value, dict):
+                yield from self._settings(f"{path}.{key}", name, value)
             else:
                 short = isinstance(element, Short) and field == "value"
                 yield from self._inside(path if short else f"{path}.{key}", name, value, unit)
@@ -103,6 +106,12 @@ class _Check:
         for key, initial in given.items():
             signal = self.draft.signals.get(f"{name}.{key}")
             yield from self._inside(f"{path}.{key}", name, initial.value, signal.unit if signal else None)
+
+    def _settings(self, path: str, name: str, given: dict[str, Any]) -> Iterator[Found]:
+        """What an event sets states to is in their units."""
+        for state, value in given.items():
+            signal = self.draft.signals.get(state)
+            yield from self._inside(f"{path}.{state}", name, value, signal.unit if signal else None)
 
     def _own_units(self, name: str, element: Element) -> dict[str, str | None]:
         """Units of fields that follow from another field."""

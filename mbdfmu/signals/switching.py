@@ -1,16 +1,18 @@
-"""What happens on the way: conditions of events, what they switch, gaps of impacts; must not know how time is found."""
+"""What happens on the way: conditions of events, what they switch and set, gaps; must not know how time is found."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from mbdfmu.description import Event as Wanted
+from mbdfmu.description.messages import listed
+from mbdfmu.errors import did_you_mean
 from mbdfmu.expressions import Node, indicator, is_condition, minimum
 from mbdfmu.frames import Primitive, Row
 from mbdfmu.resolution import ANY, PARAMETERS, POSITION
 from mbdfmu.signals.draft import Draft
 from mbdfmu.signals.elements import Elements, kind
-from mbdfmu.signals.table import Event, Impact, Signal
+from mbdfmu.signals.table import Event, Impact, Setting, Signal
 
 _SWITCHED = {"joints": "joint", "motions": "motion", "constraints": "constraint"}
 _ROUNDING = 1e-8  # of the rest speed: what closes more slowly touches, but does not hit
@@ -76,8 +78,9 @@ class Switching:
             path = f"events.{name}"
             self.draft.problems += [f"{path}.{problem}" for problem in self._useless(event)]
             condition = self._condition(f"{path}.when", event.when, ANY)
+            actions, settings = tuple(self._actions(event)), tuple(self._settings(f"{path}.set", event))
             self.draft.events.append(
-                Event(name=name, indicator=indicator(condition), actions=tuple(self._actions(event)))
+                Event(name=name, indicator=indicator(condition), actions=actions, settings=settings)
             )
 
     def _condition(self, path: str, text: str, allowed: frozenset[str]) -> Node:
@@ -94,6 +97,31 @@ class Switching:
         yield from ((_lock(name), False) for name in event.unlock if name in self._locked)
         yield from ((known[name], True) for name in event.engage if name in known)
         yield from ((_lock(name), True) for name in event.lock if self.elements.free.get(name))
+
+    def _settings(self, path: str, event: Wanted) -> Iterator[Setting]:
+        """What states become; an expression may have no value but where the event occurs."""
+        known = [state.name for state in self.draft.states()] if event.set else []
+        for state, value in event.set.items():
+            node = self.draft.names.value(f"{path}.{state}", value, ANY, seldom=True)
+            if state not in known:
+                self._report_unknown(path, state, known)
+            elif self._is_implicit(state):
+                problem = f"{path}: {state!r} is held by an equation, which need not admit the value"
+                self.draft.problems.append(f'{problem}; give the state a "rate" in place of the "equation"')
+            else:
+                yield Setting(state=state, value=node, label=f"{path}.{state}: {' '.join(str(value).split())}")
+
+    def _report_unknown(self, path: str, state: str, known: list[str]) -> None:
+        if self.draft.names.is_lost(state):
+            return
+        parts = [one for one in (f"{state}[1]", f"{state}.x[1]") if one in known]
+        hint = f"; did you mean {parts[0]!r}?" if parts else did_you_mean(state, known)
+        problem = f"no differential state is named {state!r}{hint}; known: {listed(known)}"
+        self.draft.problems.append(f"{path}: {problem}")
+
+    def _is_implicit(self, state: str) -> bool:
+        given = self.draft.d.states.get(state.partition("[")[0])
+        return given is not None and given.rate is None
 
     @property
     def _locked(self) -> set[str]:

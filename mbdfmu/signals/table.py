@@ -140,12 +140,22 @@ class Initial:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What an event makes of a differential state."""
+
+    state: str
+    value: Node  # of what is there just before
+    label: str  # in messages: where it stands, and its text
+
+
+@dataclass(frozen=True, kw_only=True)
 class Event:
-    """Something that occurs when its indicator becomes positive, and the constraints that it switches on or off."""
+    """Something that occurs when its indicator becomes positive, and what it switches on or off and sets."""
 
     name: str
     indicator: Node
     actions: tuple[tuple[str, bool], ...]  # labels of constraints
+    settings: tuple[Setting, ...]  # all at once
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,9 +2,7 @@
 // logic of its own: arguments are checked for being there, the rest is the slave's.
 #include "fmi2.h"
 
-#include <algorithm>
 #include <optional>
-#include <vector>
 
 #include "adapter.hpp"
 
@@ -22,42 +20,24 @@ fmi2Status with(fmi2Component c, Action&& action) {
     return c ? as_fmi(fmi::answered(*static_cast<Slave*>(c), action)) : fmi2Error;
 }
 
-// 2.1.5: # begins the name of a variable in a message.
-std::string escaped(const std::string& text) {
-    std::string out;
-    for (char c : text) out.append(c == '#' ? 2 : 1, c);
-    return out;
-}
-
 Slave::Hear heard_by(const fmi2CallbackFunctions* callbacks, const std::string& name) {
     if (!callbacks || !callbacks->logger) return [](auto&&...) {};
     const auto logger = callbacks->logger;
     const auto environment = callbacks->componentEnvironment;
     return [=](Answer answer, const char* category, const std::string& text) {
-        logger(environment, name.c_str(), as_fmi(answer), category, "%s", escaped(text).c_str());
+        logger(environment, name.c_str(), as_fmi(answer), category, "%s", fmi::escaped(text).c_str());
     };
 }
 
-// Numbers of another C type, as the slave takes them.
 template <class T>
-fmi2Status set_as(fmi2Component c, const fmi2ValueReference* vr, size_t n, Interface::Type type, const T* values) {
-    return with(c, [&](Slave& s) {
-        if (n > 0 && !values) return s.refuse("values are missing");
-        const std::vector<double> numbers(values, values + n);
-        return s.set(vr, n, type, numbers.data(), n);
-    });
+fmi2Status set(fmi2Component c, const fmi2ValueReference* vr, size_t n, Interface::Type type, const T* values) {
+    return with(c, [&](Slave& s) { return fmi::set_as(s, vr, n, type, values, n); });
 }
 
 template <class T>
-fmi2Status get_as(fmi2Component c, const fmi2ValueReference* vr, size_t n, Interface::Type type, T* values) {
-    return with(c, [&](Slave& s) {
-        if (n > 0 && !values) return s.refuse("room for values is missing");
-        std::vector<double> numbers(n);
-        const Answer answer = s.get(vr, n, type, numbers.data(), n);
-        if (answer == Answer::ok)
-            std::transform(numbers.begin(), numbers.end(), values, [](double x) { return static_cast<T>(x); });
-        return answer;
-    });
+fmi2Status get(fmi2Component c, const fmi2ValueReference* vr, size_t n, Interface::Type type, T* values) {
+    return with(
+        c, [&](Slave& s) { return fmi::get_as(values, n, [&](double* to) { return s.get(vr, n, type, to, n); }); });
 }
 
 }  // namespace
@@ -73,7 +53,8 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
     return fmi::made(hear, [&] {
         if (!name || !*name) throw ModelError("the instance has no name");
         if (type != fmi2CoSimulation && type != fmi2ModelExchange)
-            throw ModelError("there is no FMU type " + std::to_string(type) + "; allowed: fmi2CoSimulation");
+            throw ModelError("there is no FMU type " + std::to_string(type) +
+                             "; allowed: fmi2ModelExchange (0), fmi2CoSimulation (1)");
         const auto kind = type == fmi2CoSimulation ? Slave::Kind::co_simulation : Slave::Kind::model_exchange;
         return fmi::slave_from({resources, guid, kind, logging != fmi2False}, hear).release();
     });
@@ -82,10 +63,7 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
 void fmi2FreeInstance(fmi2Component c) { delete static_cast<Slave*>(c); }
 
 fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean on, size_t n, const fmi2String categories[]) {
-    return with(c, [&](Slave& s) {
-        if (n > 0 && !categories) return s.refuse("log categories are missing");
-        return s.set_debug_logging(on != fmi2False, {categories, categories + n});
-    });
+    return with(c, [&](Slave& s) { return s.set_debug_logging(on != fmi2False, fmi::categories(categories, n)); });
 }
 
 // ---------------------------------------------------------------- lifecycle
@@ -114,25 +92,25 @@ fmi2Status fmi2Reset(fmi2Component c) {
 // ---------------------------------------------------------------- values
 
 fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Real values[]) {
-    return with(c, [&](Slave& s) { return s.get(vr, n, Interface::Type::real, values, n); });
+    return get(c, vr, n, Interface::Type::real, values);
 }
 fmi2Status fmi2GetInteger(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Integer values[]) {
-    return get_as(c, vr, n, Interface::Type::integer, values);
+    return get(c, vr, n, Interface::Type::integer, values);
 }
 fmi2Status fmi2GetBoolean(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2Boolean values[]) {
-    return get_as(c, vr, n, Interface::Type::boolean, values);
+    return get(c, vr, n, Interface::Type::boolean, values);
 }
 fmi2Status fmi2GetString(fmi2Component c, const fmi2ValueReference vr[], size_t n, fmi2String values[]) {
     return with(c, [&](Slave& s) { return s.get_texts(vr, n, values); });
 }
 fmi2Status fmi2SetReal(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2Real values[]) {
-    return with(c, [&](Slave& s) { return s.set(vr, n, Interface::Type::real, values, n); });
+    return set(c, vr, n, Interface::Type::real, values);
 }
 fmi2Status fmi2SetInteger(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2Integer values[]) {
-    return set_as(c, vr, n, Interface::Type::integer, values);
+    return set(c, vr, n, Interface::Type::integer, values);
 }
 fmi2Status fmi2SetBoolean(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2Boolean values[]) {
-    return set_as(c, vr, n, Interface::Type::boolean, values);
+    return set(c, vr, n, Interface::Type::boolean, values);
 }
 fmi2Status fmi2SetString(fmi2Component c, const fmi2ValueReference vr[], size_t n, const fmi2String values[]) {
     return with(c, [&](Slave& s) { return s.set_texts(vr, n, values); });
@@ -148,47 +126,25 @@ fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReferenc
 
 // ---------------------------------------------------------------- states
 
-namespace {
-Slave::Snapshot* snapshot(fmi2FMUstate state) { return static_cast<Slave::Snapshot*>(state); }
-}  // namespace
-
 fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate* state) {
-    return with(c, [&](Slave& s) {
-        if (!state) return s.refuse("room for the state is missing");
-        Slave::Snapshot* to = snapshot(*state);
-        const Answer answer = s.save(to);
-        *state = to;
-        return answer;
-    });
+    return with(c, [&](Slave& s) { return fmi::save_state(s, state); });
 }
 fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate state) {
-    return with(c, [&](Slave& s) { return s.restore(snapshot(state)); });
+    return with(c, [&](Slave& s) { return s.restore(fmi::snapshot(state)); });
 }
 fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate* state) {
-    return with(c, [&](Slave& s) {
-        if (!state) return Answer::ok;
-        Slave::Snapshot* gone = snapshot(*state);
-        s.release(gone);
-        *state = nullptr;
-        return Answer::ok;
-    });
+    return with(c, [&](Slave& s) { return fmi::free_state(s, state); });
 }
 fmi2Status fmi2SerializedFMUstateSize(fmi2Component c, fmi2FMUstate state, size_t* size) {
-    return with(c, [&](Slave& s) {
-        return size ? s.size_of(snapshot(state), *size) : s.refuse("room for the size is missing");
-    });
+    return with(c, [&](Slave& s) { return fmi::size_of_state(s, state, size); });
 }
 fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate state, fmi2Byte bytes[], size_t size) {
-    return with(c, [&](Slave& s) { return s.write(snapshot(state), reinterpret_cast<unsigned char*>(bytes), size); });
+    return with(c,
+                [&](Slave& s) { return s.write(fmi::snapshot(state), reinterpret_cast<unsigned char*>(bytes), size); });
 }
 fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte bytes[], size_t size, fmi2FMUstate* state) {
-    return with(c, [&](Slave& s) {
-        if (!state) return s.refuse("room for the state is missing");
-        Slave::Snapshot* to = snapshot(*state);
-        const Answer answer = s.read(reinterpret_cast<const unsigned char*>(bytes), size, to);
-        *state = to;
-        return answer;
-    });
+    return with(
+        c, [&](Slave& s) { return fmi::read_state(s, reinterpret_cast<const unsigned char*>(bytes), size, state); });
 }
 
 // ---------------------------------------------------------------- co-simulation

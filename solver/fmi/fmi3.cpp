@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
-#include <type_traits>
 #include <vector>
 
 #include "adapter.hpp"
@@ -27,12 +27,11 @@ fmi3Status as_fmi(Answer answer) { return static_cast<fmi3Status>(answer); }
 // Which categories the environment wants to hear [2.3.1]; the last word on one counts.
 struct Wanted {
     bool all = false;
-    std::vector<std::pair<std::string, bool>> named = {};
+    std::map<std::string, bool> named = {};
 
     bool operator()(const std::string& category) const {
-        const auto is_it = [&](const auto& one) { return one.first == category; };
-        const auto at = std::find_if(named.rbegin(), named.rend(), is_it);
-        return at == named.rend() ? all : at->second;
+        const auto at = named.find(category);
+        return at == named.end() ? all : at->second;
     }
 };
 
@@ -52,14 +51,7 @@ Instance3& behind(fmi3Instance instance) { return *static_cast<Instance3*>(insta
 // Calls the slave behind a handle.
 template <class Action>
 fmi3Status with(fmi3Instance instance, Action&& action) {
-    if (!instance) return fmi3Error;
-    return as_fmi(fmi::answered(*behind(instance).slave, [&](Slave& s) {
-        try {
-            return action(s);
-        } catch (const Refused& reason) {
-            return s.refuse(reason.what());
-        }
-    }));
+    return instance ? as_fmi(fmi::answered(*behind(instance).slave, action)) : fmi3Error;
 }
 
 fmi3Status refuse(fmi3Instance instance, const char* why) {
@@ -68,19 +60,12 @@ fmi3Status refuse(fmi3Instance instance, const char* why) {
 
 // ---------------------------------------------------------------- messages
 
-// A # would begin a value reference [2.3.1].
-std::string escaped(const std::string& text) {
-    std::string out;
-    for (const char c : text) out.append(c == '#' ? 2 : 1, c);
-    return out;
-}
-
 Slave::Hear heard_by(fmi3LogMessageCallback log, fmi3InstanceEnvironment environment,
                      std::shared_ptr<const Wanted> wanted) {
     if (!log) return [](auto&&...) {};
     return [=](Answer answer, const char* category, const std::string& text) {
         if (answer >= Answer::error || (*wanted)(category))
-            log(environment, as_fmi(answer), category, escaped(text).c_str());
+            log(environment, as_fmi(answer), category, fmi::escaped(text).c_str());
     };
 }
 
@@ -122,13 +107,7 @@ fmi3Status get(fmi3Instance instance, References references, std::size_t count, 
                std::size_t size) {
     return with(instance, [&](Slave& s) {
         check_access(instance, references, count, type);
-        if (size > 0 && !values) throw Refused("room for values is missing");
-        if constexpr (std::is_same_v<T, double>) return read(s, references, count, type, values, size);
-        std::vector<double> numbers(size);
-        const Answer answer = read(s, references, count, type, numbers.data(), size);
-        if (answer == Answer::ok)
-            std::transform(numbers.begin(), numbers.end(), values, [](double x) { return static_cast<T>(x); });
-        return answer;
+        return fmi::get_as(values, size, [&](double* to) { return read(s, references, count, type, to, size); });
     });
 }
 
@@ -137,10 +116,7 @@ fmi3Status set(fmi3Instance instance, References references, std::size_t count, 
                std::size_t size) {
     return with(instance, [&](Slave& s) {
         check_access(instance, references, count, type);
-        if (size > 0 && !values) throw Refused("values are missing");
-        if constexpr (std::is_same_v<T, double>) return s.set(references, count, type, values, size);
-        const std::vector<double> numbers(values, values + size);
-        return s.set(references, count, type, numbers.data(), size);
+        return fmi::set_as(s, references, count, type, values, size);
     });
 }
 
@@ -230,13 +206,12 @@ void fmi3FreeInstance(fmi3Instance instance) {
 fmi3Status fmi3SetDebugLogging(fmi3Instance instance, fmi3Boolean on, std::size_t count,
                                const fmi3String categories[]) {
     return with(instance, [&](Slave& s) {
-        if (count > 0 && !categories) return s.refuse("log categories are missing");
-        const std::vector<std::string> named(categories, categories + count);
+        const auto named = fmi::categories(categories, count);
         const Answer answer = s.set_debug_logging(on, named);
         if (answer != Answer::ok) return answer;
         Wanted& wanted = *behind(instance).wanted;
         if (named.empty()) wanted = {on};
-        for (const auto& category : named) wanted.named.emplace_back(category, on);
+        for (const auto& category : named) wanted.named[category] = on;
         return answer;
     });
 }
@@ -370,44 +345,23 @@ fmi3Status fmi3GetOutputDerivatives(fmi3Instance instance, const fmi3ValueRefere
 // ---------------------------------------------------------------- states
 
 fmi3Status fmi3GetFMUState(fmi3Instance instance, fmi3FMUState* state) {
-    return with(instance, [&](Slave& s) {
-        if (!state) return s.refuse("room for the state is missing");
-        auto* to = static_cast<Slave::Snapshot*>(*state);
-        const Answer answer = s.save(to);
-        *state = to;
-        return answer;
-    });
+    return with(instance, [&](Slave& s) { return fmi::save_state(s, state); });
 }
 fmi3Status fmi3SetFMUState(fmi3Instance instance, fmi3FMUState state) {
-    return with(instance, [&](Slave& s) { return s.restore(static_cast<Slave::Snapshot*>(state)); });
+    return with(instance, [&](Slave& s) { return s.restore(fmi::snapshot(state)); });
 }
 fmi3Status fmi3FreeFMUState(fmi3Instance instance, fmi3FMUState* state) {
-    return with(instance, [&](Slave& s) {
-        if (!state) return Answer::ok;
-        auto* gone = static_cast<Slave::Snapshot*>(*state);
-        s.release(gone);
-        *state = nullptr;
-        return Answer::ok;
-    });
+    return with(instance, [&](Slave& s) { return fmi::free_state(s, state); });
 }
 fmi3Status fmi3SerializedFMUStateSize(fmi3Instance instance, fmi3FMUState state, std::size_t* size) {
-    return with(instance, [&](Slave& s) {
-        if (!size) return s.refuse("room for the size is missing");
-        return s.size_of(static_cast<Slave::Snapshot*>(state), *size);
-    });
+    return with(instance, [&](Slave& s) { return fmi::size_of_state(s, state, size); });
 }
 fmi3Status fmi3SerializeFMUState(fmi3Instance instance, fmi3FMUState state, fmi3Byte bytes[], std::size_t size) {
-    return with(instance, [&](Slave& s) { return s.write(static_cast<Slave::Snapshot*>(state), bytes, size); });
+    return with(instance, [&](Slave& s) { return s.write(fmi::snapshot(state), bytes, size); });
 }
 fmi3Status fmi3DeserializeFMUState(fmi3Instance instance, const fmi3Byte bytes[], std::size_t size,
                                    fmi3FMUState* state) {
-    return with(instance, [&](Slave& s) {
-        if (!state) return s.refuse("room for the state is missing");
-        auto* to = static_cast<Slave::Snapshot*>(*state);
-        const Answer answer = s.read(bytes, size, to);
-        *state = to;
-        return answer;
-    });
+    return with(instance, [&](Slave& s) { return fmi::read_state(s, bytes, size, state); });
 }
 
 // ---------------------------------------------------------------- steps and events
