@@ -228,7 +228,7 @@ def test_harness_follows_slopes_by_intermediate_updates(oscillator: Path) -> Non
 
 
 def test_threads_do_not_disturb_each_other(pendulum: Path) -> None:
-    alone = mbd.fmu.simulate(pendulum, 1, STEP)["bar.phi"]
+    alone, folder = mbd.fmu.simulate(pendulum, 1, STEP)["bar.phi"], Path.cwd()
     found: list[np.ndarray] = []
 
     def simulated() -> None:
@@ -239,7 +239,7 @@ def test_threads_do_not_disturb_each_other(pendulum: Path) -> None:
         run.start()
     for run in runs:
         run.join()
-    assert len(found) == 4
+    assert len(found) == 4 and Path.cwd() == folder
     for one in found:
         np.testing.assert_array_equal(one, alone)
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -25,8 +27,23 @@ PYTHON: dict[str, Callable[[Any], Value]] = {
     "Boolean": bool,
     "String": str,
 }
-
 OK, WARNING, DISCARD, ERROR, FATAL = range(5)  # of fmi2Status and fmi3Status
+
+_LOADING = threading.RLock()
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Around every loading of a library: fmpy changes the working folder of the process for it.
+
+    Two threads at once would put back each other's, and where it fails fmpy puts back none.
+    """
+    with _LOADING:
+        here = os.getcwd()
+        try:
+            yield
+        finally:
+            os.chdir(here)
 
 
 def loaded(facts: FmuInfo, folder: str, messages: Messages, *, follows: bool) -> Calls2 | Calls3:
@@ -36,7 +53,8 @@ def loaded(facts: FmuInfo, folder: str, messages: Messages, *, follows: bool) ->
     extract(os.fspath(facts.path), folder)
     description = read_model_description(folder, validate=False)
     kind = Calls2 if facts.fmi_version.startswith("2") else Calls3
-    return kind(facts, folder, description, messages, follows=follows)
+    with loading():
+        return kind(facts, folder, description, messages, follows=follows)
 
 
 class Calls2:

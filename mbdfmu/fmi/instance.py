@@ -165,12 +165,10 @@ def _freed(calls: Calls2 | Calls3, life: _Life) -> None:
 
 def _instance(facts: FmuInfo, folder: str, messages: Messages, follows: bool) -> Calls2 | Calls3:
     _check_folder(facts, Path(folder))
-    here = Path.cwd()
     try:
         with hosting():
             return loaded(facts, folder, messages, follows=follows)
     except Exception as error:  # fmpy has no narrower one
-        os.chdir(here)  # where fmpy fails to load a library, it stays in the library's folder
         raise ModelError(f"{facts.path}: cannot be loaded: {said(messages) or error}") from error
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.errors import ModelError, StepFailed
-from mbdfmu.fmi.calls import DISCARD, PYTHON, WARNING
+from mbdfmu.fmi.calls import DISCARD, PYTHON, WARNING, loading
 from mbdfmu.fmi.hearing import Messages, take_the_word
 from mbdfmu.fmi.instance import said
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
@@ -86,7 +86,9 @@ def _instance(facts: FmuInfo, messages: Messages) -> Iterator[tuple[str, Any, An
         extract(os.fspath(facts.path), folder)
         description = read_model_description(folder, validate=False)
         try:
-            fmu = instantiate_fmu(folder, description, "ModelExchange", debug_logging=True, logger=_logger(messages))
+            with loading():
+                logger = _logger(messages)
+                fmu = instantiate_fmu(folder, description, "ModelExchange", debug_logging=True, logger=logger)
         except Exception as error:
             raise ModelError(f"{facts.path}: cannot be loaded: {said(messages) or error}") from error
         yield folder, description, fmu
