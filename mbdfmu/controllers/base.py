@@ -9,8 +9,10 @@ from __future__ import annotations
 import copy
 import math
 import re
+import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -18,10 +20,14 @@ from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.registry import Registered
 
 if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
     from mbdfmu.controllers.running import Running
     from mbdfmu.facade import Model
 
 SAMPLING = ("sample_time", "delay", "largest_step")  # parameters of how the law is run
+_APART = threading.RLock()
 _ELEMENT = re.compile(r"(?P<name>\w+)(?:\[(?P<row>\d+),(?P<column>\d+)\])?")
 
 
@@ -183,6 +189,19 @@ class Controller(Registered, family="controller"):
             raise ModelError(problems)
         return cls(**values)
 
+    # ---- classes of FMUs
+
+    @classmethod
+    @contextmanager
+    def apart(cls) -> Iterator[None]:
+        """Controllers that are defined meanwhile do not enter the family: FMUs may hold other versions of them."""
+        with _APART:
+            table, Controller._table = Controller._table, {}
+            try:
+                yield
+            finally:
+                Controller._table = table
+
     # ---- checks
 
     def check(self) -> None:
@@ -233,6 +252,16 @@ class Controller(Registered, family="controller"):
         from mbdfmu.controllers.twin import alone
 
         return alone(self, name or self.type_name)
+
+    def export_fmu(self, path: str | os.PathLike[str], runtime: str = "python", name: str = "") -> Path:
+        """Write the controller as an FMU for co-simulation.
+
+        `runtime` "python" needs Python with mbdfmu on the target, "native" nothing; the latter for continuous
+        controllers. `name` is that of its model, the controller's if not given.
+        """
+        from mbdfmu.controllers.export import export
+
+        return export(self, path, runtime, name or self.type_name)
 
 
 def out_of_bounds(value: float, low: float | None, high: float | None) -> str:

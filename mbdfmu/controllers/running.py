@@ -17,6 +17,7 @@ from mbdfmu.controllers.base import Controller, Law, out_of_bounds
 from mbdfmu.errors import ModelError, StepFailed, did_you_mean
 
 _NEAR = 1e-6  # of a sample time: how near to a communication point a sample is at that point
+_MOST = 1e7  # samples or internal steps in one step: more is a mistake
 _FINE = 20.0  # internal steps in the shortest time constant: the error of a lag is 1e-8
 Numbers = Mapping[str, float]
 
@@ -183,6 +184,8 @@ class Running:
 
     def _sampled_to(self, target: float) -> Moment:
         moment = self._moment
+        if target - moment.time > _MOST * self.controller.sample_time:
+            raise StepFailed(f"{self._who}: a step to t = {target:g} s would have more than {_MOST:g} samples")
         while (instant := self._instant(moment.count)) < target - self._margin():
             moment = self._after_sample(moment, instant)
         return self._shown(replace(moment, time=target))
@@ -220,8 +223,8 @@ class Running:
     def _internal_steps(self, size: float) -> int:
         controller = self.controller
         largest = controller.largest_step or min(controller.time_constants(), default=math.inf) / _FINE
-        if size / largest > 1e8:
-            raise StepFailed(f"{self._who}: a step of {size:g} s needs more than 1e8 internal steps of {largest:g} s")
+        if size / largest > _MOST:
+            raise StepFailed(f"{self._who}: a step of {size:g} s needs more than {_MOST:g} internal steps")
         return max(1, math.ceil(size / largest - 1e-9))
 
     def _runge_kutta(self, x: dict[str, float], time: float, h: float) -> dict[str, float]:
