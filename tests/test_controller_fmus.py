@@ -13,13 +13,13 @@ from typing import Any
 
 import fmpy
 import pytest
+from controller_variants import VARIANTS, variant
 from fmi_host import Host, python_host, unpacked
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import fmi2Discard
 from fmpy.validation import validate_fmu
 from fmu_instances import opened
 from lxml import etree
-from test_controllers import VARIANTS, variant
 from test_lifecycle import NOT_IN_PYTHON, judged
 
 import mbdfmu as mbd

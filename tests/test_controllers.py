@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from controller_variants import VARIANTS, variant
 
 import mbdfmu as mbd
 from mbdfmu.controllers import Controller, Law, Memory, Port, State, tunable
@@ -17,16 +18,6 @@ from mbdfmu.controllers.functions import Symbol, text_of
 from mbdfmu.expressions import Graph, build, evaluate, parse
 
 load = mbd.controllers.load
-# Every shipped controller as it comes, and in the variants that have other states.
-VARIANTS: dict[str, dict[str, Any]] = {
-    **{name: {} for name in mbd.controllers.names()},
-    "skyhook with lag and limit": {"lag": 0.02, "limit": 900.0, "replaced": 1600.0},
-    "pid with limits": {"kp": 2.0, "ki": 3.0, "kd": 0.1, "lowest": -1.0, "highest": 1.5},
-}
-
-
-def variant(key: str, **more: Any) -> Controller:
-    return load(key.split(" ")[0], **{**VARIANTS[key], **more})
 
 
 def values_for(controller: Controller, seed: int) -> tuple[dict[str, float], dict[str, float]]:
@@ -347,3 +338,175 @@ def test_sampled_controllers_are_refused_inside_a_model() -> None:
 
 def test_no_model_is_called_like_a_controller() -> None:
     assert not set(mbd.models.names()) & set(mbd.controllers.names())
+
+
+# ---------------------------------------------------------------- anti-lock brakes
+
+LOCKED, WATCHED = -0.95, 15 / 3.6  # slip of a wheel that stands, and speed (m/s) above which it must not
+DEMAND = 3000.0  # N.m, which locks the wheel at once
+
+
+@dataclass
+class Stop:
+    """How a braked wheel came to rest."""
+
+    distance: float
+    locked: float  # s, the longest time at a stretch
+    lowest: float  # torque
+    highest: float
+
+
+def stopped(controller: Controller | None, friction: float, size: float = 2e-3) -> Stop:
+    """The brake rig from 100 km/h, in co-simulation with the controller; None: the driver alone."""
+    rig, found, locked = mbd.models.load("brake_rig").start(parameters={"friction": friction}), Stop(0, 0, 0, 0), 0.0
+    running = None if controller is None else controller.start()
+    while rig["car_speed"] > 0.5:
+        torque = DEMAND
+        if running is not None:
+            running["slip"], running["speed"], running["demand"] = rig["slip"], rig["car_speed"], DEMAND
+            torque = running["torque"]
+            running.step(size)
+        found.lowest, found.highest = min(found.lowest, torque), max(found.highest, torque)
+        rig["brake"] = torque
+        rig.step(size)
+        locked = locked + size if rig["slip"] < LOCKED and rig["car_speed"] > WATCHED else 0.0
+        found.locked = max(found.locked, locked)
+    found.distance = rig["distance"]
+    return found
+
+
+ABS = [("abs_slip", {}), ("abs_slip", {"sample_time": 0.005}), ("abs_threshold", {}),
+       ("abs_threshold", {"sample_time": 0.005})]  # fmt: skip
+
+
+@pytest.mark.parametrize("friction", [1.0, 0.4])
+@pytest.mark.parametrize(("name", "given"), ABS)
+def test_anti_lock_brakes_keep_the_wheel_turning(name: str, given: dict[str, float], friction: float) -> None:
+    controller = load(name, **given)
+    stop = stopped(controller, friction)
+    assert stop.locked <= type(controller).lock_limit  # type: ignore[attr-defined]
+    assert stop.lowest >= 0 and stop.highest <= DEMAND
+
+
+@pytest.mark.parametrize(("friction", "locked_distance"), [(1.0, 48.9), (0.4, 145.7)])
+def test_anti_lock_brakes_stop_sooner_than_a_locked_wheel(friction: float, locked_distance: float) -> None:
+    driver = stopped(None, friction)
+    assert driver.distance == pytest.approx(locked_distance, abs=0.5) and driver.locked > 1.0
+    for name, gain in (("abs_slip", 0.25), ("abs_threshold", 0.1)):
+        assert stopped(load(name), friction).distance < (1 - gain) * driver.distance
+
+
+def test_a_brake_that_slips_too_little_is_the_driver_s() -> None:
+    for name in ("abs_slip", "abs_threshold"):
+        c = load(name, **({"lag": None} if name == "abs_slip" else {})).start()
+        c["speed"], c["slip"], c["demand"] = 20.0, -0.02, 500.0
+        assert c["torque"] == 500.0
+        c["slip"], c["speed"] = -1.0, 1.0  # locked, but below the cut-out speed
+        assert c["torque"] == 500.0
+
+
+def test_thresholds_go_through_their_phases() -> None:
+    c = load("abs_threshold").start()
+    c["speed"], c["demand"] = 20.0, 1000.0
+    phases = []
+    for slip in (0.05, 0.3, 0.4, 0.3, 0.14, 0.14, 0.05, 0.05):
+        c["slip"] = -slip
+        phases.append(c["phase"])
+        c.step(0.002)
+    free, release, hold, build = 1, 2, 3, 4
+    assert phases == [free, release, release, hold, hold, hold, build, build]
+    for _ in range(200):
+        c.step(0.002)
+    assert c["torque"] == 1000.0 and c["phase"] == free  # back at what the driver demands
+
+
+def test_an_integral_that_is_led_back_does_not_wind_up() -> None:
+    c = load("abs_slip", lag=None).start()
+    c["speed"], c["slip"], c["demand"] = 20.0, -1.0, 300.0
+    c.step(5.0)  # 5 s at the limit
+    assert c["torque"] == 0.0
+    c["slip"] = -0.02
+    c.step(0.2)
+    assert c["torque"] == pytest.approx(300.0)
+
+
+def test_each_of_four_wheels_is_controlled_alone() -> None:
+    c = load("abs_slip:wheels=4", lag=None).start()
+    c["speed"], c["demand"], c["slip_rl"] = 20.0, 800.0, -0.9
+    assert [c[f"torque_{w}"] for w in ("fl", "fr", "rl", "rr")] == [800.0, 800.0, 0.0, 800.0]
+    with pytest.raises(mbd.ModelError, match="wheels must be 1 or 4, found 3"):
+        load("abs_slip", wheels=3)
+
+
+# ---------------------------------------------------------------- optimal feedback
+
+MEASURED = ("height_of_body", "body_speed", "height_of_wheel", "travel_rate")
+STATE_LINKS = {f"lqr.{name}": f"plant.{name}" for name in MEASURED} | {"plant.actuator": "lqr.force"}
+LEVEL = {"bump": 0.0}
+
+
+def linear_quarter_car() -> Any:
+    return mbd.models.load("quarter_car").linearize(inputs="actuator", outputs=MEASURED, parameters=LEVEL)
+
+
+def test_the_gains_are_those_of_the_closed_loop_that_is_built() -> None:
+    linear = linear_quarter_car()
+    gains = mbd.controllers.lqr_gains(linear, ["actuator"], MEASURED, [1e6, 1e5, 1e5, 1e4], [1e-3])
+    np.testing.assert_allclose(gains, load("lqr").gains, rtol=1e-5)  # the shipped ones, written with six digits
+    twin = mbd.controllers.inside(mbd.models.load("quarter_car"), {"lqr": load("lqr", gains=gains)}, STATE_LINKS)
+    closed = np.linalg.eigvals(linear.A - linear.B @ np.array(gains) @ linear.C)
+    found = twin.linearize(parameters=LEVEL).eigenvalues
+    np.testing.assert_allclose(np.sort_complex(found), np.sort_complex(closed), atol=1e-7 * np.abs(closed).max())
+
+
+def test_the_closed_loop_decays_as_its_slowest_eigenvalue_says() -> None:
+    twin = mbd.controllers.inside(mbd.models.load("quarter_car"), {"lqr": load("lqr")}, STATE_LINKS)
+    moving = [e.real for e in twin.linearize(parameters=LEVEL).eigenvalues if abs(e) > 1e-6]  # the tyre's slip rests
+    slowest = max(moving)
+    result = twin.simulate(2.0, 0.01, parameters=LEVEL, start={"body.y": twin.start()["body.y"] + 0.01}, tolerance=1e-9)
+    late = [float(result["height_of_body"][k]) for k in (120, 160)]  # 1.2 and 1.6 s: faster ones are gone
+    assert math.log(late[1] / late[0]) / 0.4 == pytest.approx(slowest, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"outputs": MEASURED[:3]}, "4 of them must determine the states"),
+        ({"outputs": ("height_of_body",) * 2 + MEASURED[:2]}, "must determine the states|do not determine the states"),
+        ({"inputs": ["actuatr"]}, "has no input 'actuatr'; did you mean 'actuator'"),
+        ({"Q": [1.0]}, "Q must be a matrix of 4 x 4 numbers"),
+        ({"R": [0.0]}, "there is no optimal feedback"),
+    ],
+)
+def test_designs_that_cannot_be_are_refused(change: dict[str, Any], said: str) -> None:
+    given = {"inputs": ["actuator"], "outputs": MEASURED, "Q": [1e6, 1e5, 1e5, 1e4], "R": [1e-3], **change}
+    if len(given["outputs"]) != 4:
+        given["Q"] = [1.0] * len(given["outputs"])
+    with pytest.raises(mbd.ModelError, match=said):
+        mbd.controllers.lqr_gains(linear_quarter_car(), **given)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("lqr", {"gains": ((1.0, 2.0),)}, r"gains must be 1 rows \(channels\) of 4 numbers \(measured\)"),
+        ("lqr", {"gains": "many"}, "gains must be a number or rows of numbers"),
+        ("lqr", {"channel_units": ("N", "N")}, "channel_units must be none or as many"),
+        ("state_space", {"A": ((1.0, 2.0),)}, "A must be 1 rows of 1, found 1 of 2"),
+        ("abs_threshold", {"lower": 0.3}, "lower must be below upper"),
+        ("abs_threshold", {"sample_time": 0.0}, "sample_time must be at least"),
+        ("pid", {"lowest": 2.0, "highest": 1.0}, "lowest must be below highest"),
+    ],
+)
+def test_parameters_that_do_not_fit_together_are_refused(name: str, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(mbd.ModelError, match=said):
+        load(name, **given)
+
+
+def test_the_groundhook_s_share_of_one_is_the_skyhook() -> None:
+    sky, both = load("skyhook", gain=2000.0).start(), load("groundhook", gain=2000.0, share=1.0).start()
+    for c in (sky, both):
+        c["body_speed"], c["travel_rate"] = 0.4, -0.7
+    assert both["force"] == sky["force"]
+    both["share"] = 0.0
+    assert both["force"] == pytest.approx(1500.0 * 1.1)  # against the wheel, which rises by 1.1 m/s

@@ -20,6 +20,7 @@ from mbdfmu.controllers.functions import (
     tanh,
     where,
 )
+from mbdfmu.controllers.lqr import lqr_gains
 from mbdfmu.controllers.running import Running
 from mbdfmu.controllers.shipped import kind, load, members, names, unknown_wheels, wheel_names
 from mbdfmu.controllers.twin import inside
@@ -42,6 +43,7 @@ __all__ = [
     "kind",
     "limited",
     "load",
+    "lqr_gains",
     "maximum",
     "members",
     "minimum",

@@ -207,13 +207,16 @@ class Controller(Registered, family="controller"):
     def check(self) -> None:
         """All that is wrong with the values, as one ModelError."""
         found = [problem for f in fields(self) for problem in self._checked(f)]
-        found = found or [*self.problems(), *self._misfits()]
+        found = found or [*self.problems()] or [*self._misfits()]  # which look at ports that problems may prevent
         if found:
             raise ModelError(f"controller '{self.type_name}': {problem}" for problem in found)
 
     def _checked(self, f: Any) -> Iterator[str]:
         about, value = f.metadata, getattr(self, f.name)
-        if about["kind"] == "structural" or (value is None and f.default is None):
+        if about["kind"] == "structural":
+            yield from self._checked_structure(f.name, f.default, value)
+            return
+        if value is None and "None" in str(f.type):
             return
         try:
             value = _numeric(value)
@@ -224,6 +227,19 @@ class Controller(Registered, family="controller"):
         for name, number in _elements(f.name, value):
             if problem := out_of_bounds(number, about["low"], about["high"]):
                 yield f"{name} {problem}"
+
+    def _checked_structure(self, name: str, default: Any, value: Any) -> Iterator[str]:
+        """Names, or a whole number."""
+        if isinstance(default, tuple):
+            wanted = "names"
+            fits = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+        else:
+            wanted = "a whole number"
+            fits = isinstance(value, int | float) and value == int(value)
+        if fits:
+            object.__setattr__(self, name, type(default)(value))
+        else:
+            yield f"{name} must be {wanted}, found {value!r}"
 
     def _misfits(self) -> Iterator[str]:
         if self.memory and not self.sampled:
