@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 import random
+import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -510,3 +514,27 @@ def test_the_groundhook_s_share_of_one_is_the_skyhook() -> None:
     assert both["force"] == sky["force"]
     both["share"] = 0.0
     assert both["force"] == pytest.approx(1500.0 * 1.1)  # against the wheel, which rises by 1.1 m/s
+
+
+# ---------------------------------------------------------------- the page
+
+
+def test_what_the_page_shows_runs(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "controllers.md").read_text(encoding="utf-8")
+    (tmp_path / "shown.py").write_text("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), encoding="utf-8")
+    done = subprocess.run([sys.executable, "shown.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "skyhook_native.fmu").is_file() and "<leak at t = 0 s>" in done.stdout
+
+
+def test_a_controller_loads_nothing_heavy() -> None:
+    heavy = {"pydantic", "click", "h5py", "scipy", "fmpy", "pythonfmu", "numpy"}
+    code = f"import sys, mbdfmu.controllers; print(*({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == [], done.stdout + done.stderr
+
+
+def test_inputs_of_sub_models_cannot_be_driven_inside() -> None:
+    links = {"plant.front_left.actuator": "skyhook.force"}
+    with pytest.raises(mbd.ModelError, match=r"'front_left\.actuator' is an input of a sub-model"):
+        mbd.controllers.inside(mbd.models.load("full_vehicle"), {"skyhook": load("skyhook")}, links)

@@ -3,7 +3,7 @@
 Slaves in FMUs load this room in the host's Python: it needs the standard library only until something is asked for.
 """
 
-from mbdfmu.controllers.base import Controller, Law, Memory, Port, State, fixed, structural, tunable
+from mbdfmu.controllers.base import SAMPLING, Controller, Law, Memory, Port, State, fixed, structural, tunable
 from mbdfmu.controllers.functions import (
     absolute,
     both,
@@ -26,6 +26,7 @@ from mbdfmu.controllers.shipped import kind, load, members, names, unknown_wheel
 from mbdfmu.controllers.twin import inside
 
 __all__ = [
+    "SAMPLING",
     "Controller",
     "Law",
     "Memory",

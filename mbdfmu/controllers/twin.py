@@ -164,7 +164,9 @@ class _Wiring:
                 yield f"nothing is called {owner!r}{did_you_mean(owner, owners)}; known: {', '.join(owners)}"
                 continue
             known = list(self._ports(owner, side))
-            if port not in known:
+            if owner == self.plant and side == "inputs" and port in set(self.description.merged.inputs) - set(known):
+                yield f"'{port}' is an input of a sub-model, which only the outside can drive; run them side by side"
+            elif port not in known:
                 yield f"'{owner}' has no {side[:-1]} {port!r}{did_you_mean(port, known)}; known: {', '.join(known)}"
 
     def _ports(self, owner: str, side: str) -> Mapping[str, Any]:
