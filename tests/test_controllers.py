@@ -516,6 +516,43 @@ def test_the_groundhook_s_share_of_one_is_the_skyhook() -> None:
     assert both["force"] == pytest.approx(1500.0 * 1.1)  # against the wheel, which rises by 1.1 m/s
 
 
+# ---------------------------------------------------------------- on whole vehicles
+
+
+def test_the_brake_s_twin_is_what_fine_samples_come_to() -> None:
+    controller, until = load("abs_slip"), 1.0
+    links = {"abs.slip": "plant.slip", "abs.speed": "plant.car_speed", "plant.brake": "abs.torque"}
+    twin = mbd.controllers.inside(mbd.models.load("brake_rig"), {"abs": controller}, links)
+    whole = twin.simulate(until, until, inputs=lambda t: {"abs_demand": DEMAND})
+    rig, brake = mbd.models.load("brake_rig").start(), controller.start()
+    brake["demand"] = DEMAND
+    for _ in range(2000):
+        brake["slip"], brake["speed"] = rig["slip"], rig["car_speed"]
+        rig["brake"] = brake["torque"]
+        rig.step(5e-4)
+        brake.step(5e-4)
+    assert rig["distance"] == pytest.approx(float(whole["distance"][-1]), abs=0.03)  # 20 mm of 22.2 m, 10 at 1/4 ms
+
+
+def test_four_wheels_of_a_car_stay_turning_on_a_wet_road() -> None:
+    car = mbd.models.load("full_vehicle").start(parameters={"friction": 0.4}, largest_step=5e-3)
+    brake = load("abs_slip:wheels=4", sample_time=0.005).start()
+    corners = dict(zip(("fl", "fr", "rl", "rr"), ("front_left", "front_right", "rear_left", "rear_right"), strict=True))
+    begin, slips = car["speed_ahead"], []
+    brake["demand"] = 2000.0
+    for _ in range(200):
+        brake["speed"] = car["speed_ahead"]
+        for short, corner in corners.items():
+            brake[f"slip_{short}"] = car[f"{corner}_slip"]
+            car[f"{corner}.brake"] = brake[f"torque_{short}"]
+        car.step(0.005)
+        brake.step(0.005)
+        slips.append([car[f"{corner}_slip"] for corner in corners.values()])
+    late = np.array(slips)[100:]
+    assert late.min() > LOCKED and late.mean() == pytest.approx(-0.1, abs=0.03)  # the slip that is set
+    assert (begin - car["speed_ahead"]) / 1.0 > 0.3 * 9.81  # m/s2, of a friction of 0.4
+
+
 # ---------------------------------------------------------------- the page
 
 
@@ -532,6 +569,29 @@ def test_a_controller_loads_nothing_heavy() -> None:
     code = f"import sys, mbdfmu.controllers; print(*({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.split() == [], done.stdout + done.stderr
+
+
+def test_names_that_a_model_has_already_are_refused() -> None:
+    plant = mbd.models.load("quarter_car")
+    plant.add("skyhook_force", "body.vy")
+    with pytest.raises(mbd.ModelError, match=r"outputs.skyhook_force: the model has one and a controller brings one"):
+        mbd.controllers.inside(plant, {"skyhook": load("skyhook")}, LINKS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forgetful(Controller, name="test_forgetful"):
+    """Gives no rate of its state."""
+
+    outputs: ClassVar[Any] = {"y": Port()}
+    states: ClassVar[Any] = {"x": State()}
+
+    def law(self, x: Any, u: Any) -> Law:
+        return Law({"y": x["x"]})
+
+
+def test_a_law_that_forgets_something_is_told_what() -> None:
+    with pytest.raises(mbd.ModelError, match="controller 'test_forgetful': its law must give x, found nothing"):
+        Forgetful().start().step(0.1)
 
 
 def test_inputs_of_sub_models_cannot_be_driven_inside() -> None:

@@ -97,9 +97,10 @@ def _source_of(kind: type[Controller]) -> tuple[bytes, str]:
         file = inspect.getsourcefile(kind)
     except TypeError:  # typed into a session
         file = None
-    if file is None or not Path(file).is_file() or "<" in kind.__qualname__:
+    # A script would run as a whole in every slave.
+    if file is None or not Path(file).is_file() or "<" in kind.__qualname__ or kind.__module__ == "__main__":
         reason = f"the source of '{kind.__qualname__}' cannot be packed into an FMU"
-        raise ModelError(f"controller '{kind.type_name}': {reason}; move the class to the top of a module in a file")
+        raise ModelError(f"controller '{kind.type_name}': {reason}; move the class to the top of a module of its own")
     return Path(file).read_bytes(), kind.__qualname__
 
 

@@ -9,7 +9,7 @@ Continuous: outputs follow states and inputs at once; a step integrates by the c
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,6 +56,9 @@ class Running:
         x |= {name: memory.start for name, memory in controller.memory.items()}
         self._moment = Moment(at, 0, x, {name: port.start for name, port in controller.outputs.items()})
         self._answer: Law | None = None
+        # Which there are does not change, and some controllers make these tables anew whenever they are asked.
+        outputs, states, memory = controller.outputs, controller.states, controller.memory
+        self._outputs, self._states, self._memory = dict(outputs), dict(states), dict(memory)
 
     def __repr__(self) -> str:
         return f"<{self.controller.type_name} at t = {self.time:g} s>"
@@ -68,12 +71,11 @@ class Running:
     # ---- values
 
     def __getitem__(self, name: str) -> float:
-        controller = self.controller
         if name in self._inputs:
             return self._inputs[name]
-        if name in controller.outputs:
-            return self.outputs()[name]
-        if name in controller.memory and self._is_due():
+        if name in self._outputs:
+            return float(self.outputs()[name])
+        if name in self._memory and self._is_due():
             return float(self._law().memory[name])
         if name in self._moment.x:
             return self._moment.x[name]
@@ -114,7 +116,7 @@ class Running:
     def _parameter(self, name: str) -> float:
         known = self.controller.parameters
         if name not in known:
-            names = ["time", *self._inputs, *self.controller.outputs, *self._moment.x, *known]
+            names = ["time", *self._inputs, *self._outputs, *self._moment.x, *known]
             raise ModelError(f"{self._who} has no {name!r}{did_you_mean(name, names)}; known: {', '.join(names)}")
         return known[name].value
 
@@ -162,7 +164,10 @@ class Running:
             found = self.controller.law(x, self._inputs)
         except ArithmeticError as error:
             raise StepFailed(f"{self._who} at t = {time:g} s: {type(error).__name__} in its law: {error}") from None
-        for part in (found.outputs, found.rates, found.memory):
+        parts = (found.outputs, self._outputs), (found.rates, self._states), (found.memory, self._memory)
+        for part, declared in parts:
+            if part.keys() != declared.keys():
+                raise ModelError(f"{self._who}: its law must give {_listed(declared)}, found {_listed(part)}")
             for name, value in part.items():
                 if not math.isfinite(value):
                     raise StepFailed(f"{self._who} at t = {time:g} s: '{name}' or its rate is {value}")
@@ -211,7 +216,7 @@ class Running:
 
     def _integrated_to(self, target: float) -> Moment:
         moment = self._moment
-        x = {name: moment.x[name] for name in self.controller.states}
+        x = {name: moment.x[name] for name in self._states}
         if not x:
             return replace(moment, time=target)
         count = self._internal_steps(target - moment.time)
@@ -237,3 +242,7 @@ class Running:
         k3 = rates(k2, h / 2)
         k4 = rates(k3, h)
         return {n: value + h / 6 * (k1[n] + 2 * k2[n] + 2 * k3[n] + k4[n]) for n, value in x.items()}
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "nothing"

@@ -30,9 +30,9 @@ def alone(controller: Controller, name: str) -> Model:
     part = _Part("", controller)
     inputs = {port: Symbol(port) for port in controller.inputs}
     model = Model(name, text=type(controller).summary())
-    for section, entries in part.sections(inputs).items():
+    for entries in part.sections(inputs).values():
         for key, entry in entries.items():
-            model._put(section, key, entry)
+            model.add(key, entry)
     if not controller.states:  # a model must have something that could move
         model.add(STILL, State(rate=0.0, text="stands still: the controller itself has no state"))
     return model
@@ -52,10 +52,20 @@ def inside(
     wiring = _Wiring(description, controllers, connections, plant)
     wiring.check()
     sections = {name: getattr(description, name) for name in type(description).model_fields}
-    for section, entries in wiring.sections().items():
-        sections[section] = {**sections[section], **entries}
     sections["inputs"] = {name: port for name, port in sections["inputs"].items() if name not in wiring.driven}
-    return type(model).from_description(type(description)(**sections))
+    for section, entries in wiring.sections().items():
+        _refuse_twice(section, sections[section], entries)
+        sections[section] = {**sections[section], **entries}
+    twin = type(model).from_description(type(description)(**sections))
+    twin._allow_python = model._allow_python  # what the plant may do, its twin may
+    return twin
+
+
+def _refuse_twice(section: str, there: Mapping[str, Any], more: Mapping[str, Any]) -> None:
+    both = [name for name in more if name in there]
+    if both:
+        cure = "call the controller otherwise"
+        raise ModelError(f"{section}.{name}: the model has one and a controller brings one; {cure}" for name in both)
 
 
 def _require_continuous(controllers: Mapping[str, Controller]) -> None:
