@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 import struct
+import subprocess
+import sys
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -18,7 +20,7 @@ from fmi_host import Host, python_host, unpacked
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import fmi2Discard
 from fmpy.validation import validate_fmu
-from fmu_instances import opened
+from fmu_instances import in_new_process, opened
 from lxml import etree
 from test_lifecycle import NOT_IN_PYTHON, judged
 
@@ -276,7 +278,7 @@ def reference(slave: Slave, name: str) -> int:
         (lambda s: s.do_step(0.0, 0.0), "step size must be a positive number of seconds, found 0.0"),
         (lambda s: s.do_step(0.0, float("nan")), "must be a positive number"),
         (lambda s: s.do_step(0.0, 1e300), "no further than t = 1e+09 s"),
-        (lambda s: s.do_step(0.0, 1e8), "more than 1e+07 samples"),
+        (lambda s: s.do_step(0.0, 1e8), "more than 1e+06 samples"),
         (lambda s: s.setup(0.0, None, None), "setting up the experiment is not possible in the step mode"),
         (lambda s: s.exit_initialization(), "not possible in the step mode, but in the initialization mode"),
         (lambda s: s.get([4711], REAL)[0], "no variable with the value reference 4711"),
@@ -361,3 +363,95 @@ def test_a_missing_source_gives_no_instance_and_names_the_cure(tmp_path: Path) -
         file.unlink()
     with pytest.raises(Exception, match="Failed to instantiate"), opened(path, folder):
         pass
+
+
+def test_a_damaged_description_gives_no_instance_and_names_the_cure(tmp_path: Path) -> None:
+    for content in (b"", b"{", b"[]", b"{}", b'{"format": 2}', b'{"format": 1, "entries": [1]}', b"\xff"):
+        with pytest.raises(mbd.ModelError, match="export the controller again"):
+            Content.unpacked(content)
+
+
+def test_a_slave_in_python_loads_nothing_that_only_models_need() -> None:
+    heavy = {"pydantic", "click", "h5py", "scipy", "fmpy", "lxml", "mbdfmu.facade", "mbdfmu.description"}
+    done = in_new_process(f"import sys, mbdfmu.controllers.fmu; print(*({heavy} & set(sys.modules)))")
+    assert done.returncode == 0 and done.stdout.split() == [], done.stdout + done.stderr
+
+
+def test_a_controller_of_a_script_is_refused(tmp_path: Path) -> None:
+    code = """
+import sys
+from dataclasses import dataclass
+from mbdfmu.controllers import Controller, Law, Port
+
+@dataclass(frozen=True, kw_only=True)
+class Nothing(Controller, name="nothing"):
+    outputs = {"y": Port()}
+    def law(self, x, u):
+        return Law({"y": 0.0})
+
+Nothing().export_fmu(sys.argv[1])
+"""
+    script = tmp_path / "script.py"
+    script.write_text(code, encoding="utf-8")
+    done = subprocess.run([sys.executable, script, tmp_path / "x.fmu"], capture_output=True, text=True)
+    assert "the source of 'Nothing' cannot be packed into an FMU; move the class to the top of a module" in done.stderr
+    (tmp_path / "own_controller.py").write_text(code.replace("Nothing().export_fmu(sys.argv[1])", ""), encoding="utf-8")
+    module = "from own_controller import Nothing; import sys; Nothing().export_fmu(sys.argv[1])"
+    command = [sys.executable, "-c", module, tmp_path / "x.fmu"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with opened(tmp_path / "x.fmu") as fmu:
+        fmu.begin()
+        fmu.doStep(0.0, 0.1)
+        assert fmu.look("y", "time") == [0.0, 0.1]
+
+
+WILD = (0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, -1e-9, 1e9, -1e308, 1e308, float("inf"), float("-inf"), float("nan"))
+
+
+@pytest.mark.parametrize("key", VARIANTS)
+@pytest.mark.parametrize("more", [{}, SAMPLED])
+def test_whatever_is_called_with_whatever_numbers_gets_an_answer(
+    key: str, more: dict[str, float], tmp_path: Path, counts: Callable[..., int]
+) -> None:
+    resources = unpacked(exported(tmp_path, key, **more), tmp_path / "any") / "resources"
+    content = Content.unpacked((resources / "controller.json").read_bytes())
+    made, rng = content.controller(resources), random.Random(7)
+    known = [e.reference for e in content.entries]
+    for _ in range(counts(200, 0.1)):
+        slave, states = Slave(made, content), [b""]
+        if rng.random() < 0.8:
+            begun(slave)
+        for _ in range(25):
+            before = slave.save()[1]
+            answer = _anything(slave, rng, known, states)
+            assert answer in (OK, DISCARD, ERROR)
+            if answer != OK:
+                assert slave.messages() and slave.save()[1] == before
+
+
+def _anything(slave: Slave, rng: random.Random, known: list[int], states: list[bytes]) -> int:
+    def some() -> list[int]:
+        return [rng.choice([*known, 4711]) for _ in range(rng.randint(0, 3))]
+
+    def saved() -> int:
+        answer, state = slave.save()
+        states.append(state)
+        return answer
+
+    now = slave._run.time if slave._run is not None else 0.0
+    size = rng.choice([1e-3, 0.004, 0.01, 0.25, *WILD])
+    calls: list[Callable[[], int]] = [
+        lambda: slave.do_step(now, size),
+        lambda: slave.do_step(now, abs(rng.gauss(0.0, 0.01))),
+        lambda: slave.do_step(rng.choice(WILD), size),
+        lambda: slave.set(references := some(), REAL, [rng.choice(WILD) for _ in references]),
+        lambda: slave.get(some(), rng.choice([REAL, INTEGER]))[0],
+        saved,
+        lambda: slave.restore(rng.choice(states)),
+        lambda: slave.setup(rng.choice(WILD), rng.choice([None, *WILD]), rng.choice([None, *WILD])),
+        slave.enter_initialization,
+        slave.exit_initialization,
+        slave.terminate,
+    ]
+    return rng.choice(calls)()

@@ -17,7 +17,7 @@ from mbdfmu.controllers.base import Controller, Law, out_of_bounds
 from mbdfmu.errors import ModelError, StepFailed, did_you_mean
 
 _NEAR = 1e-6  # of a sample time: how near to a communication point a sample is at that point
-_MOST = 1e7  # samples or internal steps in one step: more is a mistake
+_MOST = 1e6  # samples or internal steps in one step: more is a mistake
 _FINE = 20.0  # internal steps in the shortest time constant: the error of a lag is 1e-8
 Numbers = Mapping[str, float]
 
@@ -162,7 +162,7 @@ class Running:
     def _evaluated(self, x: Numbers, time: float) -> Law:
         try:
             found = self.controller.law(x, self._inputs)
-        except ArithmeticError as error:
+        except (ArithmeticError, ValueError) as error:  # of functions outside of where they are defined
             raise StepFailed(f"{self._who} at t = {time:g} s: {type(error).__name__} in its law: {error}") from None
         parts = (found.outputs, self._outputs), (found.rates, self._states), (found.memory, self._memory)
         for part, declared in parts:

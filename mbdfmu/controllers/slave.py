@@ -77,10 +77,14 @@ class Content:
     @classmethod
     def unpacked(cls, file: bytes) -> Content:
         """Read what `packed` wrote."""
-        data = json.loads(file)
-        if data.pop("format", None) != FORMAT:
-            raise ModelError("the FMU was written by another version of mbdfmu; export it again, or use that version")
-        return cls(**{**data, "entries": tuple(Entry(**row) for row in data["entries"])})
+        cure = "export the controller again, or use the mbdfmu that wrote the FMU"
+        try:
+            data = json.loads(file)
+            if data.pop("format", None) != FORMAT:
+                raise ModelError(f"'{CONTROLLER}' in the FMU is of another version; {cure}")
+            return cls(**{**data, "entries": tuple(Entry(**row) for row in data["entries"])})
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise ModelError(f"'{CONTROLLER}' in the FMU is damaged: {error}; {cure}") from None
 
     def controller(self, folder: Path) -> Controller:
         """The controller, of a class of its own: other FMUs may hold the same one, or another version."""
@@ -141,7 +145,7 @@ class Slave:
 
     # ---- values
 
-    def get(self, references: Sequence[int], kind: Any, count: int | None = None) -> tuple[Answer, list[float]]:
+    def get(self, references: Sequence[int], kind: Any) -> tuple[Answer, list[float]]:
         def act() -> list[float]:
             run = self._running()
             return [float(run[entry.name]) for entry in self._found(references, kind.name)]

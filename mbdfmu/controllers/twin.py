@@ -176,8 +176,14 @@ class _Wiring:
             known = list(self._ports(owner, side))
             if owner == self.plant and side == "inputs" and port in set(self.description.merged.inputs) - set(known):
                 yield f"'{port}' is an input of a sub-model, which only the outside can drive; run them side by side"
+            elif owner == self.plant and side == "inputs" and isinstance(self._start_of(port), tuple):
+                yield f"'{port}' is an array, which only the outside can drive"
             elif port not in known:
                 yield f"'{owner}' has no {side[:-1]} {port!r}{did_you_mean(port, known)}; known: {', '.join(known)}"
+
+    def _start_of(self, port: str) -> Any:
+        found = self.description.inputs.get(port)
+        return None if found is None else found.start
 
     def _ports(self, owner: str, side: str) -> Mapping[str, Any]:
         return getattr(self.description if owner == self.plant else self.controllers[owner], side)  # type: ignore[no-any-return]
