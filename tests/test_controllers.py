@@ -146,6 +146,17 @@ def test_samples_are_counted_and_do_not_drift(size: float) -> None:
     assert c.time == pytest.approx(3.0, abs=1e-9)
 
 
+def test_masters_that_add_up_steps_far_from_zero_meet_every_sample() -> None:
+    c = counter(sample_time=0.005)
+    c = c.controller.start(at=1e6)
+    late = 0
+    for k in range(5000):
+        c["u"] = float(k)
+        late += k % 5 == 0 and c["y"] != k  # the sample is at the point, so it sees the input
+        c.step(0.001)
+    assert late == 0 and c["count"] == 1001
+
+
 def test_outputs_appear_after_the_delay() -> None:
     c = counter(delay=0.025)
     assert c["y"] == -1.0  # its start value, before anything has appeared

@@ -312,7 +312,7 @@ class Slave:
             waiting=tuple((_whole(count), _numbers(values, outputs)) for count, values in data["waiting"]),
         )
         due = begin + moment.count * sample_time if sample_time else moment.time
-        if not (begin <= moment.time <= _FURTHEST) or abs(due - moment.time) > 1.001 * sample_time:
+        if not (begin <= moment.time <= _FURTHEST) or abs(due - moment.time) > 1.01 * sample_time:
             raise ModelError("the saved state is damaged: its time cannot be")
         return moment
 
