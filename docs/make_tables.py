@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from mbdfmu.blocks import BlockElement
+from mbdfmu.controllers import SAMPLING, Controller
+from mbdfmu.controllers import members as controllers_by_name
 from mbdfmu.description import (
     Block,
     Body,
@@ -215,6 +217,34 @@ def block_family() -> Iterator[Row]:
         yield f"`{name}`", _text(block.summary()), block.modelica.removeprefix("Modelica.Blocks.")
 
 
+def controllers() -> Iterator[Row]:
+    for name, kind in controllers_by_name().items():
+        one = kind()
+        ports = (", ".join(map(_port, side.items())) for side in (one.inputs, one.outputs))
+        yield f"`{name}`", _text(kind.summary()), *ports
+
+
+def _port(item: tuple[str, Any]) -> str:
+    name, port = item
+    return f"`{name}` ({port.unit})" if port.unit else f"`{name}`"
+
+
+def controller_parameters() -> Iterator[Row]:
+    for name, kind in controllers_by_name().items():
+        for f in fields(kind):
+            if f.name not in SAMPLING or f.default != Controller.__dataclass_fields__[f.name].default:
+                kinds = {"tunable": "tunable", "fixed": "fixed until it runs", "structural": "chosen when it is made"}
+                about = f.metadata
+                where = (f"`{name}`", f"`{f.name}`", about["unit"], _shown(f.default))
+                yield *where, kinds[about["kind"]], _text(about["text"])
+
+
+def sampling() -> Iterator[Row]:
+    """What every controller has."""
+    for f in fields(Controller):
+        yield f"`{f.name}`", f.metadata["unit"], _shown(f.default), _text(f.metadata["text"])
+
+
 def force_family() -> Iterator[Row]:
     """What each force is, where it exists, and what does the same in Modelica."""
     for name, force in ForceElement.members().items():
@@ -374,6 +404,9 @@ TABLES: dict[str, tuple[Sequence[str], Any]] = {
     "force-fields": (("type", *FIELDS), partial(family_fields, Force)),
     "blocks": (("type", "what it is", "Modelica"), block_family),
     "block-fields": (("type", *FIELDS), partial(family_fields, Block)),
+    "controllers": (("name", "what it is", "inputs", "outputs"), controllers),
+    "controller-parameters": (("controller", "field", "unit", "default", "kind", "meaning"), controller_parameters),
+    "controller-sampling": (("field", "unit", "default", "meaning"), sampling),
     "functions": (("call", "value"), functions),
     "marker-functions": (("call", "unit", "in the plane too", "value"), marker_functions),
     "options": (("scheme", "option", "default", "allowed", "meaning"), options),

@@ -20,8 +20,8 @@ _HOME = {
     "Equilibrium": "analyses", "LinearModel": "analyses", "Result": "results", "compare": "regression",
 }  # fmt: skip
 _MODULES = (
-    "animation", "blocks", "cli", "cosim", "expressions", "fmi", "fmu", "forces", "importers", "joints", "models",
-    "regression", "reproduce", "results", "schemes", "units",
+    "animation", "blocks", "cli", "controllers", "cosim", "expressions", "fmi", "fmu", "forces", "importers", "joints",
+    "models", "regression", "reproduce", "results", "schemes", "units",
 )  # fmt: skip
 _ALIASES = {"fmu": "fmi", "models": "content"}  # what users call it: the room that has it
 

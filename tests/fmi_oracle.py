@@ -219,6 +219,8 @@ class Player:
 
     def _choose(self) -> Move:
         """An enumeration that changes no value."""
+        if not self.by_kind["choice"]:
+            return self._debug()
         _, variable = self._any("choice")
         value = self.random.choice([1, 2, 3, 4, 0, 5, -1])
         accepted = self.machine.may("set fixed") and 1 <= value <= 4
@@ -226,6 +228,8 @@ class Player:
 
     def _whole(self) -> Move:
         """Numbers of items and of events are read as integers, and as nothing else."""
+        if not self.by_kind["whole"]:
+            return self._debug()
         _, variable = self._any("whole")
         function = self.random.choice(["getinteger", "getinteger", "getreal", "getboolean"])
         accepted = self.machine.may("get") and function == "getinteger"

@@ -237,6 +237,13 @@ def test_every_error_becomes_a_message_and_an_exit_code(
         ("export-fmu pendulum -t 2", "belong to the run of --with-reference, which is missing"),
         ("export-fmu pendulum --with-reference --input u.csv", "u.csv: there is no such file"),
         ("demo -o a/b", "there is no folder 'a'"),
+        ("export-fmu pendulum --set length=2", "--set belongs to controllers"),
+        ("export-fmu skyhook --set gain=-1", "controller 'skyhook': gain must be at least 0, found -1"),
+        ("export-fmu skyhook --set gian=1", "has no parameter 'gian'; did you mean 'gain'?"),
+        ("export-fmu skyhook --signals 'x*' --interface cs3", "--interface, --signals: belong to models"),
+        ("export-fmu lqr --set gains=[[1,2", "is no list such as [[1,2],[3,4]]"),
+        ("export-fmu abs_threshold --runtime native", "it keeps phase, last, seen between samples"),
+        ("simulate skyhook", "is a controller; this command needs a model; export it and run the FMU"),
     ],
 )
 def test_wrong_use_is_refused_with_the_cure(command: str, message: str) -> None:
@@ -722,3 +729,18 @@ def test_the_demo_leaves_an_fmu_tables_and_a_picture() -> None:
     assert "passed: " in text
     written = {path.suffix for path in Path("mbdfmu-demo").iterdir()}
     assert written == {".csv", ".fmu", ".png"}
+
+
+# ---------------------------------------------------------------- controllers
+
+
+def test_controllers_are_listed_shown_and_exported() -> None:
+    assert "gain [N.s/m]" in succeed("list controllers")
+    text = succeed("info abs_threshold --signals '*'")
+    assert "sampled every  0.002 s" in text and "phase" in text
+    assert "slip_rl" in succeed("info abs_slip:wheels=4")
+    assert json.loads(succeed("info skyhook --json"))["name"] == "skyhook"
+    assert "runtime python" in succeed("export-fmu skyhook --set gain=2500 --set sample_time=0.005")
+    assert "gain" in succeed("info skyhook.fmu") and "2500" in succeed("info skyhook.fmu --signals gain")
+    assert "runtime native" in succeed("export-fmu skyhook --set lag=0.02 --runtime native -o n.fmu")
+    assert "force" in succeed("simulate skyhook.fmu -t 0.1 --dt 0.01")

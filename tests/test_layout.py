@@ -48,6 +48,7 @@ ORDER = (
     ("animation", "importers"),
     ("facade",),
     ("content",),
+    ("controllers",),
     ("reproduce",),
     ("__init__",),
     ("cli",),

@@ -1,15 +1,19 @@
-"""What a command is about: a model file, a shipped model or an FMU; must not know what is done with it."""
+"""What a command is about: a model, a controller or an FMU; must not know what is done with it."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from mbdfmu.cli.values import assignments, constant
 from mbdfmu.errors import ModelError, did_you_mean
 
 if TYPE_CHECKING:
+    from mbdfmu.controllers import Controller
     from mbdfmu.facade import Model
 
 
@@ -40,6 +44,32 @@ def fmu_file(target: str) -> Path:
     return path
 
 
+def is_controller(target: str) -> bool:
+    """Whether the target means a controller: shipped models are never called like one, files come first."""
+    from mbdfmu import controllers
+
+    return not Path(target).is_file() and target.partition(":")[0] in controllers.names()
+
+
+def load_controller(target: str, parameters: Iterable[str] = ()) -> Controller:
+    """The shipped controller of that name, with parameters given as `NAME=VALUE`."""
+    from mbdfmu import controllers
+
+    return controllers.load(target, **assignments("--set", parameters, lambda _, text: _value(text)))
+
+
+def _value(text: str) -> Any:
+    """A constant, rows of numbers `[[1,2],[3,4]]`, names `["a","b"]`, or none."""
+    if text == "none":
+        return None
+    if not text.startswith("["):
+        return constant(text)
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise ModelError(f"{text!r} is no list such as [[1,2],[3,4]] or [\"a\",\"b\"]") from None
+
+
 def load_model(target: str) -> Model:
     """The model of a file, or else the shipped one of that name."""
     from mbdfmu import content
@@ -53,6 +83,9 @@ def load_model(target: str) -> Model:
         raise ModelError(f"{target}: there is no such file{hint}")
     if is_fmu(target):
         raise ModelError(f"{target}: is an FMU; this command needs a model")
+    if is_controller(target):
+        cure = f"export it and run the FMU: mbdfmu export-fmu {target}"
+        raise ModelError(f"{target}: is a controller; this command needs a model; {cure}")
     return content.load(target)
 
 

@@ -111,7 +111,7 @@ def export(
     runtime = runtime_for(choices.runtime, lowered.model.functions)
     _check(path, runtime, choices)
     about = About(
-        identifier=identifier(description.name), tool=_tool(runtime), text=description.text,
+        identifier=identifier(description.name), tool=tool_of(runtime), text=description.text,
         tolerance=settings.tolerance, experiment=description.experiment, log_categories=LOG_CATEGORIES,
     )  # fmt: skip
     interface = INTERFACES[choices.interface]
@@ -119,11 +119,11 @@ def export(
     table = interface.arranged(table, lowered)
     shown = interface.shown(table)
     files = _model_files(lowered, table, about, runtime, choices)
-    files |= _papers(shown, about, runtime, interface, drawing)
+    files |= papers(shown, about, runtime, interface, drawing)
     if reference is not None:
         files |= reference_files(reference, shown, about.identifier)
     with atomic(path) as temporary:
-        _write(temporary, files)
+        write(temporary, files)
     return Path(path)
 
 
@@ -162,7 +162,8 @@ def _check(path: str | os.PathLike[str], runtime: str, choices: Choices) -> None
         raise ModelError(problems)
 
 
-def _tool(runtime: str) -> str:
+def tool_of(runtime: str) -> str:
+    """What made an FMU of this runtime."""
     own = f"mbdfmu {version('mbdfmu')}"
     return f"{own} with pythonfmu {version('pythonfmu')}" if runtime == PYTHON else own
 
@@ -172,10 +173,10 @@ def _model_files(lowered: Lowered, table: Table, about: About, runtime: str, cho
     interface = INTERFACES[choices.interface]
     kinds = interface.kinds[runtime]
     resources = {BLOB: lowered.blob, **callback_files(lowered.model.functions)}
-    script = [SCRIPT.encode()] if runtime == PYTHON else []
+    script = [SCRIPT] if runtime == PYTHON else []
     shown = interface.shown(table)
     content = [interface.write(shown, about, kinds, ""), packed(table, "", about.tool), *script]
-    guid = _digest(*content, *resources.values())
+    guid = digest_of(*content, *resources.values())
     resources[INTERFACE] = packed(table, guid, about.tool)
     if runtime == PYTHON:
         files = python_files(about.identifier, guid, resources)
@@ -194,12 +195,15 @@ def _libraries(identifier: str, platforms: Sequence[str] | None, version: int) -
     return files
 
 
-def _papers(
-    table: Table, about: About, runtime: str, interface: Interface, drawing: Drawing | None
+def papers(
+    table: Table, about: About, runtime: str, interface: Interface, drawing: Drawing | None = None,
+    behaviour: Sequence[str] = (),
 ) -> dict[str, bytes]:
     """What people read, where FMI 2.0.4 section 2.3 and FMI 3.0.2 section 2.5.1 want it."""
     files = {
-        "documentation/index.html": page(table, about, runtime, drawing.svg if drawing else "", interface.version),
+        "documentation/index.html": page(
+            table, about, runtime, drawing.svg if drawing else "", interface.version, behaviour
+        ),
         "documentation/licenses/license.txt": _license(runtime).encode(),
     }
     if drawing:
@@ -220,14 +224,15 @@ def _license(runtime: str) -> str:
     return f"mbdfmu, which runs this FMU:\n\n{own.strip()}\n\n{others[runtime]}\n"
 
 
-def _digest(*contents: bytes) -> str:
+def digest_of(*contents: bytes) -> str:
+    """Of several files in order."""
     digest = hashlib.sha256()
     for content in contents:
         digest.update(len(content).to_bytes(8, "little") + content)
     return digest.hexdigest()
 
 
-def _write(path: Path, files: Mapping[str, bytes]) -> None:
+def write(path: Path, files: Mapping[str, bytes]) -> None:
     """A zip archive that depends on names and contents only."""
     date = time.gmtime(max(build_time(), EPOCH))[:6]
     with zipfile.ZipFile(path, "x", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
 from mbdfmu.fmi.capabilities import NATIVE, PYTHON
@@ -61,6 +61,7 @@ _EXCHANGE = (
     "Events and impacts have event indicators; times at which something jumps are told ahead.",
     "An evaluation that has no value is answered by fmi2Discard; the message says which element is the reason.",
 )
+NEEDS_PYTHON = _BEHAVIOUR[PYTHON, 2][:2]  # of the host, whatever runs in it
 _COMMON = (
     "Steps may have any size; the solver takes as many internal steps as the accuracy asks for and ends exactly at the "
     "communication point.",
@@ -73,11 +74,16 @@ _COMMON = (
 Row = tuple[str, ...]
 
 
-def page(table: Table, about: About, runtime: str, drawing: str, version: int = 2) -> bytes:
-    """The page as HTML; `drawing` is an SVG picture of the model or '', `version` that of FMI."""
+def page(
+    table: Table, about: About, runtime: str, drawing: str, version: int = 2, behaviour: Sequence[str] = ()
+) -> bytes:
+    """The page as HTML; `drawing` is an SVG picture of the model or '', `version` that of FMI.
+
+    `behaviour` says how it behaves, where that is not what models do.
+    """
     groups = _grouped(table)
     exchanged = table.event_indicators is not None
-    behaviour = _EXCHANGE if exchanged else (*_BEHAVIOUR[runtime, version], *_COMMON)
+    behaviour = behaviour or (_EXCHANGE if exchanged else (*_BEHAVIOUR[runtime, version], *_COMMON))
     parts = [
         f"<h1>{escape(table.model)}</h1>",
         drawing,

@@ -22,18 +22,18 @@ from mbdfmu.signals import Function
 
 EMBEDDED = "resources/pythonfmu/"
 
-SCRIPT = '''\
+_SCRIPT = '''\
 """What pythonfmu loads first; the slave itself is mbdfmu's, and the model is data beside this file."""
 
 import logging
 import sys
 
 try:
-    from mbdfmu.fmi.python_slave import Slave, hold
+    from {module} import Slave, hold
 except ImportError as error:
     message = (
-        f"this FMU needs the Python package mbdfmu in the Python of its host ({sys.executable}, "
-        f"Python {sys.version_info.major}.{sys.version_info.minor}), where it cannot be imported: {error}; "
+        f"this FMU needs the Python package mbdfmu in the Python of its host ({{sys.executable}}, "
+        f"Python {{sys.version_info.major}}.{{sys.version_info.minor}}), where it cannot be imported: {{error}}; "
         "install mbdfmu there"
     )
     logging.getLogger("mbdfmu").error(message)  # hosts show the FMI log on request only
@@ -41,6 +41,14 @@ except ImportError as error:
 
 hold(globals())
 '''
+
+
+def script_with(module: str) -> bytes:
+    """The script of an FMU whose class of pythonfmu is in this module."""
+    return _SCRIPT.format(module=module).encode()
+
+
+SCRIPT = script_with("mbdfmu.fmi.python_slave")
 
 
 def callback_files(functions: Sequence[Function]) -> dict[str, bytes]:
@@ -74,7 +82,9 @@ def _source_of(f: Function) -> tuple[bytes, str]:
     return file.read_bytes(), path
 
 
-def python_files(identifier: str, guid: str, resources: Mapping[str, bytes]) -> dict[str, bytes]:
+def python_files(
+    identifier: str, guid: str, resources: Mapping[str, bytes], content: bytes = SCRIPT
+) -> dict[str, bytes]:
     """The files of an FMU as pythonfmu builds it: binaries, script and resources."""
     from pythonfmu.builder import FmuBuilder
 
@@ -85,9 +95,9 @@ def python_files(identifier: str, guid: str, resources: Mapping[str, bytes]) -> 
         source = folder / "source"
         source.mkdir()
         script = source / f"{module}.py"
-        script.write_text(SCRIPT, encoding="utf-8", newline="\n")
-        for file, content in resources.items():
-            (source / file).write_bytes(content)
+        script.write_bytes(content)
+        for file, resource in resources.items():
+            (source / file).write_bytes(resource)
         built = FmuBuilder.build_FMU(script, folder / "built.fmu", [source / file for file in resources])
         with zipfile.ZipFile(built) as archive:
             files = {info.filename: archive.read(info) for info in archive.infolist()}

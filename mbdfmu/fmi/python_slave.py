@@ -1,4 +1,7 @@
-"""The class that pythonfmu runs inside an FMU: the native slave behind its calls; must not know what is computed.
+"""The class that pythonfmu runs inside an FMU: a neutral slave behind its calls; must not know what is computed.
+
+A neutral slave answers by numbers of fmi2Status and collects messages: the native one, or one in Python with the same
+calls (mbdfmu.controllers.slave).
 
 pythonfmu's wrapper is unforgiving, so nothing may escape from here: an exception makes it release its objects twice,
 and the host crashes sooner or later. It also has no answer but that of a step, of which False means fmi2Discard. So
@@ -91,7 +94,8 @@ def _moved_back(folder: str) -> bool:
     return in_front
 
 
-def _content(file: Path) -> bytes:
+def content_of(file: Path) -> bytes:
+    """Of one of the resources; ModelError with the cure where it is missing."""
     if not file.exists():
         cure = "export the model again, or use the mbdfmu that wrote the FMU"
         raise ModelError(f"'{file.name}' is missing among the resources of the FMU; {cure}")
@@ -117,79 +121,83 @@ class Slave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         super().__init__(**kwargs)
         self._refused = False  # something that the wrapper cannot tell its host
         self._printed = ""  # last, where nobody hears the FMI log
-        self._native: Any = None
+        self._neutral: Any = None
         is_new = _moved_back(self.resources)
         if not self._attempt(self._load, False) and is_new:
             # The one place for an exception: as yet the wrapper has no object to release twice. The host gets no slave.
             raise ModelError(self.log_queue[-1].msg)
 
     def _load(self) -> bool:
-        resources = Path(self.resources)
-        model, interface = (_content(resources / name) for name in (BLOB, INTERFACE))
-        self._native = _solver.Slave(model, interface, _callbacks(resources))
-        self._native.set_debug_logging(True, [])  # which categories are heard is left to the wrapper
-        self.modelName = self._native.model
+        self._neutral = self.made(Path(self.resources))
+        self._neutral.set_debug_logging(True, [])  # which categories are heard is left to the wrapper
+        self.modelName = self._neutral.model
         return True
+
+    @staticmethod
+    def made(resources: Path) -> Any:
+        """The neutral slave of what lies in the resources of the FMU."""
+        model, interface = (content_of(resources / name) for name in (BLOB, INTERFACE))
+        return _solver.Slave(model, interface, _callbacks(resources))
 
     # ---- lifecycle; a reset is another object of this class
 
     def setup_experiment(
         self, start_time: float, stop_time: float | None = None, tolerance: float | None = None
     ) -> None:
-        self._demand(lambda native: native.setup(start_time, stop_time, tolerance))
+        self._demand(lambda slave: slave.setup(start_time, stop_time, tolerance))
 
     def enter_initialization_mode(self) -> None:
-        self._demand(lambda native: native.enter_initialization())
+        self._demand(lambda slave: slave.enter_initialization())
 
     def exit_initialization_mode(self) -> None:
-        self._demand(lambda native: native.exit_initialization())
+        self._demand(lambda slave: slave.exit_initialization())
 
     def terminate(self) -> None:
-        self._demand(lambda native: native.terminate())
+        self._demand(lambda slave: slave.terminate())
 
     def do_step(self, current_time: float, step_size: float) -> bool:
         if self._refused:
             text = "no step is made after what was refused before; restore a state or reset the instance"
             self.log(text, Fmi2Status.discard, DISCARD_LOG)
             return False
-        answer = self._answer(lambda native: native.do_step(current_time, step_size))
+        answer = self._answer(lambda slave: slave.do_step(current_time, step_size))
         return answer < int(Fmi2Status.discard)
 
     # ---- values
 
     def set_real(self, vrs: Sequence[int], values: Sequence[float]) -> None:
-        self._demand(lambda native: native.set(vrs, _REAL, values))
+        self._demand(lambda slave: slave.set(vrs, _REAL, values))
 
     def set_integer(self, vrs: Sequence[int], values: Sequence[int]) -> None:
-        self._demand(lambda native: native.set(vrs, _INTEGER, values))
+        self._demand(lambda slave: slave.set(vrs, _INTEGER, values))
 
     def set_boolean(self, vrs: Sequence[int], values: Sequence[bool]) -> None:
-        self._demand(lambda native: native.set(vrs, _BOOLEAN, values))
+        self._demand(lambda slave: slave.set(vrs, _BOOLEAN, values))
 
     def set_string(self, vrs: Sequence[int], values: Sequence[str]) -> None:
         # No text can be set, and the wrapper's list holds null pointers for what is not UTF-8: it stays untouched.
-        self._demand(lambda native: native.set_texts(vrs, [""] * len(vrs)))
+        self._demand(lambda slave: slave.set_texts(vrs, [""] * len(vrs)))
 
     def get_real(self, vrs: Sequence[int]) -> list[float]:
-        return self._get(lambda native: native.get(vrs, _REAL), [float("nan")] * len(vrs))
+        return self._get(lambda slave: slave.get(vrs, _REAL), [float("nan")] * len(vrs))
 
     def get_integer(self, vrs: Sequence[int]) -> list[int]:
-        return [int(v) for v in self._get(lambda native: native.get(vrs, _INTEGER), [0.0] * len(vrs))]
+        return [int(v) for v in self._get(lambda slave: slave.get(vrs, _INTEGER), [0.0] * len(vrs))]
 
     def get_boolean(self, vrs: Sequence[int]) -> list[bool]:
-        return [bool(v) for v in self._get(lambda native: native.get(vrs, _BOOLEAN), [0.0] * len(vrs))]
+        return [bool(v) for v in self._get(lambda slave: slave.get(vrs, _BOOLEAN), [0.0] * len(vrs))]
 
     def get_string(self, vrs: Sequence[int]) -> list[str]:
-        return self._get(lambda native: native.get_texts(vrs), [""] * len(vrs))
+        return self._get(lambda slave: slave.get_texts(vrs), [""] * len(vrs))
 
     # ---- states are bytes, here as in the solver
 
     def _get_fmu_state(self) -> bytes:
-        return self._get(lambda native: native.save(), b"")
+        return self._get(lambda slave: slave.save(), b"")
 
     def _set_fmu_state(self, state: bytes) -> None:
         self._refused = False  # back to where all was well
-        self._demand(lambda native: native.restore(state))
+        self._demand(lambda slave: slave.restore(state))
 
     @staticmethod
     def _fmu_state_to_bytes(state: bytes) -> bytes:
@@ -209,9 +217,9 @@ class Slave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
     def _get(self, call: Callable[[Any], tuple[int, T]], otherwise: T) -> T:
         found = otherwise
 
-        def read(native: Any) -> int:
+        def read(slave: Any) -> int:
             nonlocal found
-            answer, value = call(native)
+            answer, value = call(slave)
             if answer < Fmi2Status.discard:
                 found = value
             return answer
@@ -220,16 +228,16 @@ class Slave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         return found
 
     def _answer(self, call: Callable[[Any], int]) -> int:
-        """The answer of the native slave, fmi2Error where there is none; what it has to say is logged."""
+        """The answer of the neutral slave, fmi2Error where there is none; what it has to say is logged."""
         return self._attempt(lambda: self._told(call), int(Fmi2Status.error))
 
     def _told(self, call: Callable[[Any], int]) -> int:
-        if self._native is None:
+        if self._neutral is None:
             raise ModelError("the instance was not created, see the first message")
         try:
-            return call(self._native)
+            return call(self._neutral)
         finally:
-            for answer, category, text in self._native.messages():
+            for answer, category, text in self._neutral.messages():
                 self._say(answer, category, text)
 
     def _attempt(self, action: Callable[[], T], otherwise: T) -> T:

@@ -1,4 +1,4 @@
-"""`mbdfmu export-fmu`: a model as a component for other tools."""
+"""`mbdfmu export-fmu`: a model or controller as a component for other tools."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from mbdfmu.cli.printing import example, file_stem
-from mbdfmu.cli.targets import allow_python, load_model
+from mbdfmu.cli.targets import allow_python, is_controller, load_controller, load_model
 from mbdfmu.cli.values import output_file, positive, word
 
 # Spelled out: looking them up would load the room that exports for every help text; tests hold them together.
@@ -20,10 +20,11 @@ INTERFACES = ("cs2", "cs3", "me2")
     epilog=example(
         "mbdfmu export-fmu pendulum -o pendulum.fmu",
         "mbdfmu export-fmu pendulum --runtime python --signals 'bar.*' --with-reference",
+        "mbdfmu export-fmu skyhook --set gain=2500 --set sample_time=0.005",
         "mbdfmu info pendulum.fmu",
     )
 )
-@click.argument("model")
+@click.argument("model", metavar="MODEL|CONTROLLER")
 @click.option(
     "-o",
     "--output",
@@ -60,15 +61,28 @@ INTERFACES = ("cs2", "cs3", "me2")
     metavar="PATTERN",
     help="Signals to take along beside inputs, outputs and parameters; all; repeatable.",
 )
+@click.option(
+    "--set",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Parameter of a controller, such as gain=3000; repeatable. What a model's FMU has is set where it runs.",
+)
 @click.option("--with-reference", is_flag=True, help="Pack a run of the model into the FMU, to be compared with.")
 @click.option("--input", "inputs", metavar="FILE", help="Inputs of that run: a CSV file, time [s],name [unit],...")
 @click.option("-t", "--time", "t_end", type=positive, metavar="SECONDS", help="End time of that run; the model's.")
 @allow_python
 def command(
     model: str, output: Path | None, runtime: str | None, interface: str, platforms: tuple[str, ...],
-    signals: tuple[str, ...], with_reference: bool, **run: Any,
+    signals: tuple[str, ...], with_reference: bool, parameters: tuple[str, ...], **run: Any,
 ) -> None:  # fmt: skip
-    """Export a MODEL as an FMU, a component for other tools."""
+    """Export a model or controller as an FMU for other tools."""
+    if is_controller(model):
+        others = {"--interface": interface != INTERFACES[0], "--platform": platforms, "--signals": signals,
+                  "--with-reference": with_reference or any(value is not None for value in run.values())}  # fmt: skip
+        return _export_controller(model, output, runtime, parameters, [key for key, value in others.items() if value])
+    if parameters:
+        raise click.UsageError("--set belongs to controllers; parameters of a model's FMU are set where it runs")
     from mbdfmu import fmi
 
     given = {name: value for name, value in run.items() if value is not None}
@@ -81,9 +95,27 @@ def command(
         reference=given if with_reference else False,
     )  # fmt: skip
     made = fmi.info(path)
-    click.echo(
-        f"wrote {path} ({path.stat().st_size / 1000:.0f} kB, runtime {made.runtime}, {', '.join(made.platforms)})"
-    )
+    _tell(path)
     if runtime is None and made.runtime == "python":
         names = ", ".join(f.name for f in loaded.symbolic.functions)
         click.echo(f"note: the runtime is python, which the callbacks need: {names}")
+
+
+def _export_controller(
+    target: str, output: Path | None, runtime: str | None, parameters: tuple[str, ...], others: list[str]
+) -> None:
+    if others:
+        raise click.UsageError(f"{', '.join(others)}: belong to models, '{target}' is a controller")
+    controller = load_controller(target, parameters)
+    path = output or Path(f"{controller.type_name}.fmu")
+    controller.export_fmu(path, runtime or "python")
+    _tell(path)
+
+
+def _tell(path: Path) -> None:
+    from mbdfmu import fmi
+
+    made = fmi.info(path)
+    click.echo(
+        f"wrote {path} ({path.stat().st_size / 1000:.0f} kB, runtime {made.runtime}, {', '.join(made.platforms)})"
+    )

@@ -1,9 +1,9 @@
-"""`mbdfmu info`: the variables of a model or FMU."""
+"""`mbdfmu info`: the variables of a model, controller or FMU."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from mbdfmu.cli.printing import columns, counted, example, number
-from mbdfmu.cli.targets import fmu_file, is_fmu, load_model
+from mbdfmu.cli.targets import fmu_file, is_controller, is_fmu, load_controller, load_model
 from mbdfmu.errors import ModelError, did_you_mean
 
 # Causalities by the heading under which they are shown, in this order.
@@ -53,7 +53,7 @@ class Subject:
 @click.command(
     epilog=example("mbdfmu info pendulum", "mbdfmu info pendulum --signals 'bar.*'", "mbdfmu info pendulum --json")
 )
-@click.argument("target", metavar="MODEL|FMU")
+@click.argument("target", metavar="MODEL|CONTROLLER|FMU")
 @click.option(
     "--signals",
     "patterns",
@@ -63,10 +63,26 @@ class Subject:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(target: str, patterns: tuple[str, ...], as_json: bool) -> None:
-    """Show variables of a MODEL or FMU, units, start values."""
-    subject = _of_fmu(target) if is_fmu(target) else _of_model(target)
+    """Show variables of a model, controller or FMU."""
+    subject = _subject(target)
     chosen = _chosen(subject, patterns)
     click.echo(_json(subject, chosen) if as_json else "\n".join(_text(subject, chosen, everything=bool(patterns))))
+
+
+def _subject(target: str) -> Subject:
+    if is_fmu(target):
+        return _of_fmu(target)
+    return _of_controller(target) if is_controller(target) else _of_model(target)
+
+
+def _of_controller(target: str) -> Subject:
+    from mbdfmu.controllers.export import table_of
+
+    controller = load_controller(target)
+    facts: dict[str, Any] = {"text": type(controller).summary(), "states": len(controller.states)}
+    facts["sampled every"] = f"{controller.sample_time:g} s" if controller.sampled else ""
+    variables = list(table_of(controller, controller.type_name).variables)
+    return Subject(controller.type_name, {key: fact for key, fact in facts.items() if fact}, variables)
 
 
 def _of_model(target: str) -> Subject:
@@ -140,5 +156,6 @@ def _row(variable: Any) -> tuple[str, str, str, str]:
 
 def _start(variable: Any) -> str:
     """A number, a text, or what a number chooses."""
-    names = {value: name for name, value in getattr(variable, "choices", {}).items()}
+    choices = getattr(variable, "choices", None)
+    names = {value: name for name, value in choices.items()} if isinstance(choices, Mapping) else {}
     return names.get(variable.start) or number(variable.start)

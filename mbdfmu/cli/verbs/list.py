@@ -65,6 +65,22 @@ def _blocks() -> Iterator[str]:
         yield columns(_entries(block, ("text", "unit", "nominal")), indent=6)
 
 
+def _controllers() -> Iterator[str]:
+    from mbdfmu import controllers
+
+    for name, kind in controllers.members().items():
+        yield f"  {name}: {kind.summary()}"
+        yield columns(_parameters(kind), indent=6)
+
+
+def _parameters(kind: Any) -> Iterator[tuple[str, str, str]]:
+    from mbdfmu.controllers import SAMPLING
+
+    for f in sorted(fields(kind), key=lambda f: f.name in SAMPLING):  # of all controllers: last
+        unit = f.metadata["unit"]
+        yield f"{f.name} [{unit}]" if unit else f.name, f"default {_shown(f.default)}", f.metadata["text"]
+
+
 def _schemes() -> Iterator[str]:
     from mbdfmu.schemes import Scheme
 
@@ -99,15 +115,15 @@ def _platforms() -> Iterator[str]:
 
 
 KINDS: dict[str, Callable[[], Iterator[str]]] = {
-    "models": _models, "joints": _joints, "forces": _forces, "blocks": _blocks, "schemes": _schemes,
-    "functions": _functions, "platforms": _platforms,
+    "models": _models, "joints": _joints, "forces": _forces, "blocks": _blocks,
+    "controllers": _controllers, "schemes": _schemes, "functions": _functions, "platforms": _platforms,
 }  # fmt: skip
 
 
 @click.command(epilog=example("mbdfmu list", "mbdfmu list models", "mbdfmu list schemes"))
 @click.argument("kind", type=word(*KINDS), required=False, metavar=f"[{'|'.join(KINDS)}]")
 def command(kind: str | None) -> None:
-    """List models, elements, schemes, functions, platforms."""
+    """List models, elements, controllers, schemes, functions."""
     for name in [kind] if kind else KINDS:
         click.echo(f"{name}")
         for text in KINDS[name]():

@@ -1,0 +1,227 @@
+"""Controllers inside a model, connected as in a co-simulation; must not know any controller.
+
+States become states of the model, laws its expressions: what is simulated has neither samples nor communication points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mbdfmu.controllers.base import Controller, Law
+from mbdfmu.controllers.functions import Symbol, text_of
+from mbdfmu.errors import ModelError, did_you_mean
+
+if TYPE_CHECKING:
+    from mbdfmu.description import Description
+    from mbdfmu.facade import Model
+
+M = TypeVar("M", bound="Model")
+STILL = "still"
+
+
+def alone(controller: Controller, name: str) -> Model:
+    """A continuous controller as a model without bodies."""
+    from mbdfmu.description import State
+    from mbdfmu.facade import Model
+
+    _require_continuous({controller.type_name: controller})
+    part = _Part("", controller)
+    inputs = {port: Symbol(port) for port in controller.inputs}
+    model = Model(name, text=type(controller).summary())
+    for entries in part.sections(inputs).values():
+        for key, entry in entries.items():
+            model.add(key, entry)
+    if not controller.states:  # a model must have something that could move
+        model.add(STILL, State(rate=0.0, text="stands still: the controller itself has no state"))
+    return model
+
+
+def inside(
+    model: M, controllers: Mapping[str, Controller], connections: Mapping[str, str], plant: str = "plant"
+) -> M:
+    """The model with the controllers in it: one set of equations instead of a co-simulation.
+
+    `connections` are inputs with the output that feeds each: {"skyhook.body_speed": "plant.body_speed",
+    "plant.actuator": "skyhook.force"}. Inputs of controllers that nothing feeds become inputs of the model, called
+    `skyhook_body_speed`; so are parameters, states and outputs.
+    """
+    _require_continuous(controllers)
+    description = model.description.whole()
+    wiring = _Wiring(description, controllers, connections, plant)
+    wiring.check()
+    sections = {name: getattr(description, name) for name in type(description).model_fields}
+    sections["inputs"] = {name: port for name, port in sections["inputs"].items() if name not in wiring.driven}
+    for section, entries in wiring.sections().items():
+        _refuse_twice(section, sections[section], entries)
+        sections[section] = {**sections[section], **entries}
+    twin = type(model).from_description(type(description)(**sections))
+    twin._allow_python = model._allow_python  # what the plant may do, its twin may
+    return twin
+
+
+def _refuse_twice(section: str, there: Mapping[str, Any], more: Mapping[str, Any]) -> None:
+    both = [name for name in more if name in there]
+    if both:
+        cure = "call the controller otherwise"
+        raise ModelError(f"{section}.{name}: the model has one and a controller brings one; {cure}" for name in both)
+
+
+def _require_continuous(controllers: Mapping[str, Controller]) -> None:
+    problems = [
+        f"controller '{name}' ({c.type_name}) is sampled every {c.sample_time:g} s, which the expressions of a model "
+        f"cannot say; {_cure(c)}"
+        for name, c in controllers.items()
+        if c.sampled
+    ]
+    if problems:
+        raise ModelError(problems)
+
+
+def _cure(controller: Controller) -> str:
+    if controller.memory:
+        return f"it keeps {', '.join(controller.memory)} between samples: run it beside the model"
+    return "take it with sample_time = 0, or run it beside the model"
+
+
+class _Part:
+    """One controller on its way into a model; names of what it brings begin with `prefix`."""
+
+    def __init__(self, prefix: str, controller: Controller) -> None:
+        self.prefix, self.controller = prefix, controller
+        # How a law is run says nothing about its expressions.
+        self.parameters = {n: p for n, p in controller.parameters.items() if n != "largest_step"}
+
+    def name(self, own: str) -> str:
+        """In the model; `gains[1,2]` is `gains_1_2` there."""
+        return self.prefix + own.replace("[", "_").replace(",", "_").replace("]", "")
+
+    def law(self, inputs: Mapping[str, Symbol]) -> Law:
+        """As expressions of the model's names."""
+        symbols = {name: Symbol(self.name(name)) for name in self.parameters}
+        x = {name: Symbol(self.name(name)) for name in self.controller.states}
+        return self.controller.with_parameters(symbols).law(x, inputs)
+
+    def sections(self, inputs: Mapping[str, Symbol]) -> dict[str, dict[str, Any]]:
+        """Elements of the model: parameters, states, outputs and the inputs that stay inputs."""
+        from mbdfmu.description import Input, Output, Parameter, State
+
+        law, controller = self.law(inputs), self.controller
+        free = {n: p for n, p in controller.inputs.items() if inputs[n].text == self.name(n)}
+        return {
+            "parameters": {
+                self.name(n): Parameter(
+                    value=p.value, unit=p.unit, text=p.text, min=p.low, max=p.high, tunable=p.tunable
+                )
+                for n, p in self.parameters.items()
+            },
+            "inputs": {
+                self.name(n): Input(unit=p.unit, text=p.text, start=p.start, min=p.low, max=p.high)
+                for n, p in free.items()
+            },
+            "states": {
+                self.name(n): State(rate=text_of(law.rates[n]), start=s.start, unit=s.unit, text=s.text)
+                for n, s in controller.states.items()
+            },
+            "outputs": {
+                self.name(n): Output(value=text_of(law.outputs[n]), unit=p.unit or None, text=p.text)
+                for n, p in controller.outputs.items()
+            },
+        }  # fmt: skip
+
+
+@dataclass
+class _Wiring:
+    """Who feeds whom."""
+
+    description: Description
+    controllers: Mapping[str, Controller]
+    connections: Mapping[str, str]
+    plant: str
+
+    def __post_init__(self) -> None:
+        self.parts = {name: _Part(f"{name}_", c) for name, c in self.controllers.items()}
+
+    @property
+    def driven(self) -> dict[str, str]:
+        """Inputs of the plant: the output that feeds each."""
+        ends = {_split(end): source for end, source in self.connections.items()}
+        return {port: source for (owner, port), source in ends.items() if owner == self.plant}
+
+    # ---- checks
+
+    def check(self) -> None:
+        """All that does not fit, as one ModelError."""
+        problems = [*self._bad_names()]
+        for end, source in self.connections.items():
+            problems += [f"connections: {end} <- {source}: {p}" for p in self._bad_ends(end, source)]
+        if problems:
+            raise ModelError(problems)
+
+    def _bad_names(self) -> Iterator[str]:
+        for name in self.controllers:
+            if not name.isidentifier():
+                yield f"a controller's name must be letters, digits and _, found {name!r}"
+            if name == self.plant:
+                yield f"a controller must not be called '{name}', which is the plant; choose another name"
+
+    def _bad_ends(self, end: str, source: str) -> Iterator[str]:
+        for text, side in ((end, "inputs"), (source, "outputs")):
+            owner, port = _split(text)
+            owners = [self.plant, *self.controllers]
+            if owner not in owners:
+                yield f"nothing is called {owner!r}{did_you_mean(owner, owners)}; known: {', '.join(owners)}"
+                continue
+            known = list(self._ports(owner, side))
+            if owner == self.plant and side == "inputs" and port in set(self.description.merged.inputs) - set(known):
+                yield f"'{port}' is an input of a sub-model, which only the outside can drive; run them side by side"
+            elif owner == self.plant and side == "inputs" and isinstance(self._start_of(port), tuple):
+                yield f"'{port}' is an array, which only the outside can drive"
+            elif port not in known:
+                yield f"'{owner}' has no {side[:-1]} {port!r}{did_you_mean(port, known)}; known: {', '.join(known)}"
+
+    def _start_of(self, port: str) -> Any:
+        found = self.description.inputs.get(port)
+        return None if found is None else found.start
+
+    def _ports(self, owner: str, side: str) -> Mapping[str, Any]:
+        return getattr(self.description if owner == self.plant else self.controllers[owner], side)  # type: ignore[no-any-return]
+
+    # ---- expressions
+
+    def sections(self) -> dict[str, dict[str, Any]]:
+        """What the model gets."""
+        from mbdfmu.description import Variable
+
+        merged: dict[str, dict[str, Any]] = {}
+        for name, part in self.parts.items():
+            for section, entries in part.sections(self._fed(name, ())).items():
+                merged.setdefault(section, {}).update(entries)
+        variables = {}
+        for port, source in self.driven.items():
+            given = self.description.inputs[port]
+            variables[port] = Variable(value=self._value(source, ()).text, unit=given.unit, text=given.text)
+        return {**merged, "variables": variables}
+
+    def _fed(self, name: str, above: tuple[str, ...]) -> dict[str, Symbol]:
+        """What each input of a controller is."""
+        part, fed = self.parts[name], {}
+        for port in part.controller.inputs:
+            source = self.connections.get(f"{name}.{port}")
+            fed[port] = Symbol(part.name(port)) if source is None else self._value(source, above)
+        return fed
+
+    def _value(self, source: str, above: tuple[str, ...]) -> Symbol:
+        owner, port = _split(source)
+        if owner == self.plant:
+            return Symbol(f"({self.description.outputs[port].value})")
+        if source in above:
+            raise ModelError(f"connections: controllers feed each other in a circle: {' <- '.join((*above, source))}")
+        value = self.parts[owner].law(self._fed(owner, (*above, source))).outputs[port]
+        return Symbol(f"({text_of(value)})")
+
+
+def _split(end: str) -> tuple[str, str]:
+    owner, _, port = end.partition(".")
+    return owner, port
