@@ -22,6 +22,7 @@ from mbdfmu.fmi.capabilities import CO_SIMULATION_2, NATIVE, PYTHON, RUNTIMES
 from mbdfmu.fmi.markup import About
 from mbdfmu.fmi.page import NEEDS_PYTHON
 from mbdfmu.fmi.python_files import python_files, script_with
+from mbdfmu.fmi.reading import DESCRIPTION
 from mbdfmu.fmi.resources import DISCARD_LOG, ERROR_LOG, LOG_CATEGORIES
 from mbdfmu.fmi.types import Enumeration
 from mbdfmu.fmi.variables import SIGNAL, Table, Variable
@@ -88,7 +89,7 @@ def _files(controller: Controller, table: Table, about: About) -> dict[str, byte
     guid = archive.digest_of(xml, content.packed(), source, SCRIPT)
     resources = {CONTROLLER: replace(content, guid=guid).packed(), file: source}
     files = python_files(about.identifier, guid, resources, SCRIPT)
-    return {**files, archive.XML: xml_fmi2.model_description(table, about, KINDS, guid)}
+    return {**files, DESCRIPTION: xml_fmi2.model_description(table, about, KINDS, guid)}
 
 
 def _source_of(kind: type[Controller]) -> tuple[bytes, str]:
