@@ -6,8 +6,6 @@ the same bits as `simulate`; libcosim and ecos count time in their own way.
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import os
 import shutil
 import subprocess
@@ -32,11 +30,6 @@ CLOSE = 1e-9  # of the largest value of a variable; it is less, where clocks are
 AMPLITUDES = {"N": 20.0, "N.m": 5.0, "m": 0.02, "rad": 0.05}
 SIZES: dict[str, dict[str, int]] = {"chain": {"N": 3}, "chain3d": {"N": 3}, "ring": {"N": 5}}
 BY_DAY = ("slider_crank", "half_car", "bouncing_ball")
-# When k steps of size h have been made: libcosim counts nanoseconds, ecos adds up.
-CLOCKS: dict[str, Callable[[int, float], float]] = {
-    "libcosim": lambda k, h: k * round(h * 1e9) / 1e9,
-    "ecos": lambda k, h: sum([h] * k, 0.0),
-}
 MODELS = [n if n in BY_DAY else pytest.param(n, marks=pytest.mark.nightly) for n in mbd.models.names()]
 RUNTIMES = ("native", "python")
 
@@ -58,12 +51,13 @@ class Case:
 
     def job(self) -> dict[str, Any]:
         """For tests/masters.py."""
-        inputs = [
-            {"name": n, "reference": self.facts.variable(n).reference, "values": list(u)}
-            for n, u in self.inputs.items()
-        ]
-        return {"fmu": str(self.facts.path), "times": list(self.times), "inputs": inputs, "identifiers": self.names,
-                "references": self.references, "tolerance": self.facts.tolerance}  # fmt: skip
+        inputs = [{**self._variable(n), "values": list(u)} for n, u in self.inputs.items()]
+        return {"fmus": {"judged": str(self.facts.path)}, "connections": [], "inputs": inputs,
+                "record": [self._variable(n) for n in self.names], "times": list(self.times),
+                "tolerance": self.facts.tolerance}  # fmt: skip
+
+    def _variable(self, name: str) -> dict[str, Any]:
+        return {"fmu": "judged", "name": name, "reference": self.facts.variable(name).reference}
 
 
 def excited(model: mbd.Model, step: float) -> dict[str, NDArray[np.float64]]:
@@ -146,23 +140,8 @@ def test_inputs_with_slopes_follow_lines(host: Host, case: Case, tmp_path: Path)
     assert close(got, expected), worst(case, got, expected)
 
 
-def run_in(master: str, case: Case, folder: Path) -> NDArray[np.float64]:
-    """A process of its own, so that a crash is a failure of this test alone."""
-    if importlib.util.find_spec(masters.PACKAGES[master]) is None:
-        pytest.skip(f"{masters.PACKAGES[master]} is not installed; the extra [judges] has it")
-    job, result = folder / "job.json", folder / "result.npz"
-    job.write_text(json.dumps(case.job()))
-    command = [sys.executable, masters.__file__, master, str(job), str(result)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=folder)
-    if "libtbb" in done.stderr:
-        pytest.skip("ecos needs the system's libtbb12, which is not installed")
-    assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-1000:]
-    values: NDArray[np.float64] = np.load(result)["values"]
-    return values
-
-
 def test_fmpy_gives_the_same_bits(case: Case, tmp_path: Path) -> None:
-    got = run_in("fmpy", case, tmp_path)
+    got = masters.run("fmpy", case.job(), tmp_path)
     assert np.array_equal(got, case.expected), worst(case, got, case.expected)
 
 
@@ -181,17 +160,17 @@ def stepped(case: Case, clock: Callable[[int, float], float]) -> NDArray[np.floa
     return np.array(rows)
 
 
-@pytest.mark.parametrize("master", list(CLOCKS))
+@pytest.mark.parametrize("master", list(masters.CLOCKS))
 def test_other_masters_give_the_same(master: str, case: Case, tmp_path: Path) -> None:
-    got, expected = run_in(master, case, tmp_path), stepped(case, CLOCKS[master])
+    got, expected = masters.run(master, case.job(), tmp_path), stepped(case, masters.CLOCKS[master])
     assert close(got, expected), worst(case, got, expected)
 
 
 @pytest.mark.parametrize("master", ["fmpy", "ecos"])  # libcosim knows FMI 1 and 2
 def test_masters_of_fmi_3_give_the_same(master: str, case: Case, tmp_path: Path) -> None:
     exported = case.model.export_fmu(tmp_path / "x.fmu", runtime="native", interface="cs3")
-    got = run_in(master, replace(case, facts=mbd.fmu.info(exported)), tmp_path)
-    expected = stepped(case, CLOCKS[master]) if master in CLOCKS else case.expected
+    got = masters.run(master, replace(case, facts=mbd.fmu.info(exported)).job(), tmp_path)
+    expected = stepped(case, masters.CLOCKS[master]) if master in masters.CLOCKS else case.expected
     assert close(got, expected), worst(case, got, expected)
 
 
