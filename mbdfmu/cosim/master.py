@@ -40,7 +40,7 @@ class Coupled:
         self._moving = np.array([link.continuous for link in wiring.links], dtype=bool)
         self._coupled = np.flatnonzero(self._moving & (self.exchange.source < len(wiring.sources)))
         self._fed = {slave: self._fed_by(slave) for slave in slaves}
-        # Between the ends of a step that is repeated, values are interpolated by lines at least (T21.5).
+        # Between the ends of a step that is repeated, values are interpolated by lines at least (chapter 21).
         self._inner = max(settings.extrapolation, 1) if settings.iterations > 1 else settings.extrapolation
         self._histories = {slave: History(self._inner + 1) for slave in slaves}
         holds = settings.algorithm == "jacobi" and self._inner == 0
@@ -171,7 +171,7 @@ class Coupled:
             slave.advance(to)
 
     def _tell(self, slave: Slave, polynomials: Matrix, end: float) -> None:
-        """What this FMU has come to is known to those that step after it (T21.6)."""
+        """What this FMU has come to is known to those that step after it."""
         fed = self._fed[slave]
         slave.write(value(polynomials[:, slave.inputs], end - self.time))
         slave.read()
@@ -242,7 +242,7 @@ class Coupled:
         return float(self._relative(before).max(initial=0.0))
 
     def _error(self, predicted: Matrix, size: float) -> float:
-        """Of the extrapolation at the end of the step, over what is allowed (T21.7)."""
+        """Of the extrapolation at the end of the step, over what is allowed (T21.6)."""
         if self.settings.tolerance is None:
             return 0.0
         self.exchange.measure()
