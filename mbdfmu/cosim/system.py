@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from mbdfmu.analyses import InputSchedule
+from mbdfmu.cosim import ssp
 from mbdfmu.cosim.description import FORMAT_VERSION, SystemDescription, split
 from mbdfmu.cosim.running import Running, Span, facts_of, schedule
 from mbdfmu.cosim.simulating import first_step, simulate, stops
@@ -24,11 +25,21 @@ class System:
         """`header`: text, experiment, master, inputs, record as in a system file."""
         self._data: dict[str, Any] = {"format_version": FORMAT_VERSION, "name": name, **header}
         self._description: SystemDescription | None = None
+        self.notes: tuple[str, ...] = ()  # what reading a file of another tool has brought up
+        self._unpacked: Any = None  # keeps the files of a .ssp
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a system file (JSON)."""
-        return cls.from_description(SystemDescription.load(path))
+        """Read a system file: JSON, or by its suffix SSP, .ssp with the FMUs in it or .ssd, of ours or of other tools.
+
+        The FMUs of a .ssp are unpacked into a temporary folder, which is there as long as the system is.
+        """
+        if Path(path).suffix.lower() not in ssp.SUFFIXES:
+            return cls.from_description(SystemDescription.load(path))
+        loaded = ssp.load(path)
+        system = cls.from_description(loaded.description)
+        system.notes, system._unpacked = loaded.notes, loaded.unpacked
+        return system
 
     @classmethod
     def from_description(cls, description: SystemDescription) -> Self:
@@ -77,14 +88,25 @@ class System:
         return self._description
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a system file, with the FMUs by name."""
-        self.description.save(path)
+        """Write a system file: JSON with the FMUs by name, or by its suffix SSP, .ssp with the FMUs in it or .ssd.
+
+        Files that a .ssp has brought along are copied into a folder `NAME_resources` beside what names them.
+        """
+        description, suffix = self.description, Path(path).suffix.lower()
+        if self._unpacked is not None and suffix != ssp.PACKAGE:
+            description = ssp.settled(description, self._unpacked, path)
+        if suffix in ssp.SUFFIXES:
+            ssp.save(description, path)
+        else:
+            description.save(path)
 
     def with_master(self, **settings: Any) -> System:
         """The same system, stepped in another way: algorithm, extrapolation, iterations, tolerance, ..."""
         data = self.description.to_data()
         master = {**data.get("master", {}), **settings}
-        return System.from_description(SystemDescription(**{**data, "master": master}))
+        system = System.from_description(SystemDescription(**{**data, "master": master}))
+        system.notes, system._unpacked = self.notes, self._unpacked
+        return system
 
     # ---- use
 
@@ -137,6 +159,7 @@ class System:
         span = Span(t_start=t_start, t_end=t_end)
         with Running(description, span, inputs=made, record=patterns) as running:
             running.step_size = first
+            running.notes[:0] = self.notes
             return simulate(running, self.name, times, recorded, progress)
 
     def _with(self, parameters: Mapping[str, Value]) -> SystemDescription:
