@@ -491,6 +491,26 @@ def test_values_of_system_connectors_reach_what_they_lead_to(fmus: Path, tmp_pat
     assert [fmu.inputs for fmu in loaded.description.fmus.values()] == [{"v": 2.0}, {"v": 20.0}]
 
 
+def test_connections_drawn_backwards_are_turned_round(fmus: Path, tmp_path: Path) -> None:
+    inner = system([component("sky", SKY, connectors(v="input", force="output"))],
+                   [connection("sky/v", "speed"), connection("push", "sky/force")],
+                   connectors(speed="input", push="output"))  # fmt: skip
+    body = system([f'<ssd:System name="s">{inner}</ssd:System>', component("car", CAR)],
+                  [connection("car/body_speed", "s/speed"), connection("s/push", "car/actuator")])  # fmt: skip
+    loaded = System.load(package_of(tmp_path, body, both(fmus)))
+    assert comparable(loaded)["couplings"] == {"s_sky.v": "car.body_speed", "car.actuator": "s_sky.force"}
+    assert "connections from an input to an output are turned round, to: s.sky.v, s.push" in loaded.notes
+
+
+def test_mapping_entries_that_nobody_has_filled_in_are_left_out(fmus: Path, tmp_path: Path) -> None:
+    mapping = ('<ssd:ParameterMapping><ssm:ParameterMapping version="1.0"><ssm:MappingEntry source="" target="gain"/>'
+               "</ssm:ParameterMapping></ssd:ParameterMapping>")  # fmt: skip
+    body = system([component("sky", SKY, bindings(inline(real("gain", 2.0), mapping=mapping)))])
+    loaded = System.load(package_of(tmp_path, body, both(fmus)))
+    assert loaded.description.fmus["sky"].parameters == {"gain": 2.0}
+    assert "mapping entries without a source are left out: gain" in loaded.notes
+
+
 def test_values_pass_through_systems_in_a_row(fmus: Path, tmp_path: Path) -> None:
     inner = "".join(f'<ssd:System name="{name}">{connectors(i="input", o="output")}<ssd:Connections>'
                     f'{connection("i", "o", linear(2.0))}</ssd:Connections></ssd:System>' for name in "abc")

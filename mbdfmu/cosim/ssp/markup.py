@@ -30,11 +30,11 @@ class Findings:
 
     def __init__(self) -> None:
         self.problems: list[str] = []
-        self._notes: dict[str, list[str]] = {}
+        self._notes: dict[str, dict[str, None]] = {}
 
     def note(self, sentence: str, name: str) -> None:
         """The names of one sentence become one note."""
-        self._notes.setdefault(sentence, []).append(name)
+        self._notes.setdefault(sentence, {})[name] = None
 
     def forget(self, sentence: str) -> None:
         """Take a note back."""

@@ -78,7 +78,9 @@ class Parameters:
         for mapping in binding.children("ParameterMapping"):
             content = self._source(mapping, "", "ParameterMapping", MAPPING)
             for entry in content.children("MappingEntry") if content is not None else ():
-                entries.setdefault(entry.needed("source"), []).append(entry)
+                if not entry.get("source"):
+                    self._findings.note("mapping entries without a source are left out", entry.get("target"))
+                entries.setdefault(entry.get("source"), []).append(entry)
         return [one for given in values for one in _through(given, entries.get(given.name, []))]
 
     def _source(self, tag: Tag, inner: str, name: str, kind: str) -> Tag | None:

@@ -156,7 +156,19 @@ def edges(root: Group) -> Iterator[Edge]:
             start, end = (_node(group, tag, side) for side in ("start", "end"))
             factor, offset = transformation(tag)
             if start and end:
+                if (factor, offset) == (1.0, 0.0) and _takes(group, start) and _takes(group, end) is False:
+                    start, end = end, start  # some tools draw them that way
+                    tag.findings.note("connections from an input to an output are turned round, to",
+                                      ".".join([*end[0], end[1]]))  # fmt: skip
                 yield Edge(start, end, tag, tag.flag("suppressUnitConversion"), factor, offset)
+
+
+def _takes(group: Group, node: Node) -> bool | None:
+    """Whether a connector takes a value from connections in this system, or gives one; None where it does not say."""
+    path, name = node
+    part = group if path == group.path else group.elements[path[-1]]
+    kind = part.connectors[name].get("kind") if name in part.connectors else ""
+    return (kind == "input") == (part is not group) if kind in ("input", "output") else None
 
 
 def _node(group: Group, tag: Tag, side: str) -> Node | None:
