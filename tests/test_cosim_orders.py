@@ -79,6 +79,16 @@ def test_an_fmu_with_a_longer_step_communicates_at_its_own_times_only(folder: Pa
     assert np.max(np.abs(found - exact(result.time[on_grid]))) < coarse, "the fast one gains"
 
 
+def test_iteration_leaves_alone_what_has_a_longer_step_of_its_own(folder: Path) -> None:
+    """The actuator comes to its times only, so the sweeps over shorter steps have nothing to change of it."""
+    master = {"iterations": 30, "iteration_tolerance": 1e-9}
+    coarse = error(pair(folder, **master), 0.04)
+    result = pair(folder, actuator_step=0.04, **master).simulate(END, 0.01, record=RECORD)
+    on_grid = np.arange(0, len(result.time), 4)
+    found = np.column_stack([result[name] for name in RECORD])[on_grid]
+    assert np.max(np.abs(found - exact(result.time[on_grid]))) < 20 * coarse, "it is held, so of the first order"
+
+
 @pytest.mark.parametrize("extrapolation", [0, 1, 2])
 def test_controlled_steps_are_as_exact_as_asked_for(extrapolation: int, folder: Path) -> None:
     errors, steps = [], []

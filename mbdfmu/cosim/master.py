@@ -165,7 +165,7 @@ class Coupled:
             last, size = value(own, end - self.time), end - slave.time
             slope = np.where(self._moving[slave.inputs], (last - slave.began) / size, 0.0)
             own = np.array([slave.began, slope, np.zeros_like(slope)])
-        begin = slave.time if slave.time < self.time else self.time
+        begin = min(slave.time, self.time)
         for to in self._parts(slave, end):
             slave.feed(shifted(own, slave.time - begin), to - slave.time)
             slave.advance(to)
@@ -184,7 +184,8 @@ class Coupled:
         own = slave.own_step
         if own is None or end - slave.time > own * (1 + NEAR):
             return True
-        return abs((end - self._start) / own - round((end - self._start) / own)) * own <= NEAR * own
+        count = (end - self._start) / own
+        return abs(count - round(count)) <= NEAR * max(count, 1.0)
 
     @staticmethod
     def _parts(slave: Slave, end: float) -> list[float]:
@@ -223,8 +224,10 @@ class Coupled:
         found = np.zeros((3, len(begin)))
         found[0] = begin
         for slave, fed in self._fed.items():
-            if len(fed):
+            if len(fed) and slave.time == end:
                 found[:, fed] = self._histories[slave].towards(end, self.exchange.at(fed), time, self._inner)
+            elif len(fed):  # its own step is longer
+                found[:, fed] = self._histories[slave].ahead(time, self.settings.extrapolation)
         self._add_given(found, time, end)
         return found
 
