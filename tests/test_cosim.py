@@ -126,7 +126,7 @@ def test_only_outputs_are_sources_and_nothing_is_driven_twice(folder: Path) -> N
     with pytest.raises(ModelError, match=r"couplings.mass.force: is there already"):
         system.connect("mass.force", "actuator.force")
     system.connect("mass.push", "actuator.speed")
-    with pytest.raises(ModelError, match="actuator.speed is an input; values can be taken from outputs only"):
+    with pytest.raises(ModelError, match=r"actuator\.speed is an input; values can be taken from outputs only"):
         system.check()
 
 
@@ -241,7 +241,7 @@ def test_under_error_control_a_failing_step_is_tried_smaller_and_then_given_up(f
     system.add("breaks", folder / "failing.fmu")
     system.add("mass", folder / "mass.fmu")
     system.connect("breaks.u", "mass.place", factor=1.0)
-    with pytest.raises(StepFailed, match=r"no communication step of 0.0001 s and more will do .*FMU 'breaks'") as caught:
+    with pytest.raises(StepFailed, match=r"no communication step of 0.0001 s and more .*FMU 'breaks'") as caught:
         system.simulate(1.0, 0.1)
     assert 0.54 < caught.value.result.time[-1] < 0.5501
 
@@ -261,7 +261,7 @@ def test_a_system_is_stepped_read_and_set_by_hand(folder: Path) -> None:
         before = run["mass.acceleration"]
         run["mass.push"] = 5.0
         assert run["mass.acceleration"] == pytest.approx(before + 5.0, rel=1e-12)
-        with pytest.raises(ModelError, match="'mass.force' is coupled"):
+        with pytest.raises(ModelError, match=r"'mass\.force' is coupled"):
             run["mass.force"] = 1.0
         with pytest.raises(ModelError, match="no FMU is called 'mas'; did you mean 'mass'"):
             run["mas.x"]

@@ -20,6 +20,7 @@ import mbdfmu.blocks
 import mbdfmu.forces
 import mbdfmu.joints  # all three: fills the families, so that entries can be validated
 from mbdfmu.cli import VERBS, main
+from mbdfmu.cosim import SystemDescription
 from mbdfmu.description import Description
 from mbdfmu.description.description import Header
 from mbdfmu.description.pieces import sections
@@ -161,10 +162,16 @@ def test_each_section_of_a_model_file_is_shown() -> None:
     assert set(sections(Description)) <= shown
 
 
+def test_the_system_file_of_the_page_is_valid() -> None:
+    (text,) = blocks(DOCS / "co-simulation.md", "json")
+    data = json.loads(text)
+    assert SystemDescription(**data).to_data() == data
+
+
 # ---------------------------------------------------------------- Python
 
 
-@pytest.mark.parametrize("page", ["python.md", "regression.md"])
+@pytest.mark.parametrize("page", ["python.md", "regression.md", "co-simulation.md"])
 def test_pages_of_python_run_from_top_to_bottom(page: str, tmp_path: Path) -> None:
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks(DOCS / page, "python")), encoding="utf-8")

@@ -1,7 +1,7 @@
 """The energy that passes where force meets speed, and how much of it the coupling has made up; must not know FMUs.
 
 An FMU is given the power effort * flow. It takes the effort as it was told for the step, so the difference to the
-effort that its partner has computed, times the flow, is energy that neither side knows of (T21.8).
+effort that its partner has computed, times the flow, is energy that neither side knows of (T21.7).
 """
 
 from __future__ import annotations

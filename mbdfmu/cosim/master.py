@@ -40,7 +40,7 @@ class Coupled:
         self._moving = np.array([link.continuous for link in wiring.links], dtype=bool)
         self._coupled = np.flatnonzero(self._moving & (self.exchange.source < len(wiring.sources)))
         self._fed = {slave: self._fed_by(slave) for slave in slaves}
-        # Between the ends of a step that is repeated, values are interpolated by lines at least (T21.5).
+        # Between the ends of a step that is repeated, values are interpolated by lines at least (chapter 21).
         self._inner = max(settings.extrapolation, 1) if settings.iterations > 1 else settings.extrapolation
         self._histories = {slave: History(self._inner + 1) for slave in slaves}
         holds = settings.algorithm == "jacobi" and self._inner == 0
@@ -165,13 +165,13 @@ class Coupled:
             last, size = value(own, end - self.time), end - slave.time
             slope = np.where(self._moving[slave.inputs], (last - slave.began) / size, 0.0)
             own = np.array([slave.began, slope, np.zeros_like(slope)])
-        begin = slave.time if slave.time < self.time else self.time
+        begin = min(slave.time, self.time)
         for to in self._parts(slave, end):
             slave.feed(shifted(own, slave.time - begin), to - slave.time)
             slave.advance(to)
 
     def _tell(self, slave: Slave, polynomials: Matrix, end: float) -> None:
-        """What this FMU has come to is known to those that step after it (T21.6)."""
+        """What this FMU has come to is known to those that step after it."""
         fed = self._fed[slave]
         slave.write(value(polynomials[:, slave.inputs], end - self.time))
         slave.read()
@@ -184,7 +184,8 @@ class Coupled:
         own = slave.own_step
         if own is None or end - slave.time > own * (1 + NEAR):
             return True
-        return abs((end - self._start) / own - round((end - self._start) / own)) * own <= NEAR * own
+        count = (end - self._start) / own
+        return abs(count - round(count)) <= NEAR * max(count, 1.0)
 
     @staticmethod
     def _parts(slave: Slave, end: float) -> list[float]:
@@ -223,8 +224,10 @@ class Coupled:
         found = np.zeros((3, len(begin)))
         found[0] = begin
         for slave, fed in self._fed.items():
-            if len(fed):
+            if len(fed) and slave.time == end:
                 found[:, fed] = self._histories[slave].towards(end, self.exchange.at(fed), time, self._inner)
+            elif len(fed):  # its own step is longer
+                found[:, fed] = self._histories[slave].ahead(time, self.settings.extrapolation)
         self._add_given(found, time, end)
         return found
 
@@ -242,7 +245,7 @@ class Coupled:
         return float(self._relative(before).max(initial=0.0))
 
     def _error(self, predicted: Matrix, size: float) -> float:
-        """Of the extrapolation at the end of the step, over what is allowed (T21.7)."""
+        """Of the extrapolation at the end of the step, over what is allowed (T21.6)."""
         if self.settings.tolerance is None:
             return 0.0
         self.exchange.measure()

@@ -253,28 +253,32 @@ class Running:
         self._coupled.step(end)
         self._book(size)
 
-    def _controlled(self, end: float) -> None:
-        """The largest step whose extrapolation is as good as asked for; after a failure a smaller one is tried."""
-        end = self._coupled.bounded(min(end, self.time + self.step_size) if self.step_size < end - self.time else end)
-        order = self._description.master.extrapolation + 1
-        begin = self.time
+    def _controlled(self, stop: float) -> None:
+        """One step towards `stop` whose extrapolation is as good as asked for; what fails is tried again, smaller."""
+        order, begin = self._description.master.extrapolation + 1, self.time
         while self.time == begin:
-            parts = math.ceil((end - begin) / self.step_size * (1 - 1e-9)) if self.step_size < end - begin else 1
-            size = (end - begin) / parts
+            end = self._ahead(stop)
+            size = end - begin
             try:
-                error = self._coupled.step(end if parts == 1 else begin + size)
+                error = self._coupled.step(end)
             except StepFailed as failure:
-                self._shrink(size, SHRINK, str(failure))
+                self._shrink(size * SHRINK, str(failure))
                 continue
             factor = min(GROW, max(SHRINK, SAFETY * max(error, 1e-12) ** (-1 / order)))
             if error > 1.0:
-                self._shrink(size, min(factor, SAFETY), "the extrapolation of what is coupled is too far off")
+                self._shrink(size * min(factor, SAFETY), "the extrapolation of what is coupled is too far off")
             else:
-                self.step_size = max(self.step_size if parts == 1 else 0.0, size * factor)
+                is_cut = size < 0.99 * self.step_size
+                self.step_size = max(self.step_size * is_cut, size * factor)
         self._book(self.time - begin)
 
-    def _shrink(self, size: float, factor: float, reason: str) -> None:
-        self.step_size = size * factor
+    def _ahead(self, stop: float) -> float:
+        """Where the next step ends: equal steps to `stop`, so that no tiny one is left over."""
+        parts = max(1, math.ceil((stop - self.time) / self.step_size * (1 - 1e-9)))
+        return self._coupled.bounded(stop if parts == 1 else self.time + (stop - self.time) / parts)
+
+    def _shrink(self, size: float, reason: str) -> None:
+        self.step_size = size
         least = self._description.master.smallest_step
         if self.step_size < least:
             raise StepFailed(f"no communication step of {least:g} s and more will do at t = {self.time:g} s: {reason}")

@@ -64,7 +64,7 @@ def value(polynomials: Matrix, s: float) -> Vector:
 
 
 def line(polynomials: Matrix, size: float) -> tuple[Vector, Vector]:
-    """Value at the start and slope of the line nearest to the polynomial over the step, in the mean square (T21.4)."""
+    """Value at the start and slope of the line nearest to the polynomial over the step, in the mean square (T21.3)."""
     c0, c1, c2 = polynomials
     return c0 - c2 * size * size / 6, c1 + c2 * size
 

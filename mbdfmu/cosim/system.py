@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from mbdfmu.cosim import ssp
 from mbdfmu.cosim.description import FORMAT_VERSION, SystemDescription, split
 from mbdfmu.cosim.running import Running, Span, facts_of, schedule
 from mbdfmu.cosim.simulating import first_step, simulate, stops
@@ -23,11 +24,21 @@ class System:
         """`header`: text, experiment, master, inputs, record as in a system file."""
         self._data: dict[str, Any] = {"format_version": FORMAT_VERSION, "name": name, **header}
         self._description: SystemDescription | None = None
+        self.notes: tuple[str, ...] = ()  # what reading a file of another tool has brought up
+        self._unpacked: Any = None  # keeps the files of a .ssp
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a system file (JSON)."""
-        return cls.from_description(SystemDescription.load(path))
+        """Read a system file: JSON, or by its suffix SSP, .ssp with the FMUs in it or .ssd, of ours or of other tools.
+
+        The FMUs of a .ssp are unpacked into a temporary folder, which is there as long as the system is.
+        """
+        if Path(path).suffix.lower() not in ssp.SUFFIXES:
+            return cls.from_description(SystemDescription.load(path))
+        loaded = ssp.load(path)
+        system = cls.from_description(loaded.description)
+        system.notes, system._unpacked = loaded.notes, loaded.unpacked
+        return system
 
     @classmethod
     def from_description(cls, description: SystemDescription) -> Self:
@@ -76,14 +87,22 @@ class System:
         return self._description
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a system file, with the FMUs by name."""
-        self.description.save(path)
+        """Write a system file: JSON with the FMUs by name, or by its suffix SSP, .ssp with the FMUs in it or .ssd.
+
+        Files that a .ssp has brought along are copied into a folder `NAME_resources` beside what names them.
+        """
+        description, suffix = self.description, Path(path).suffix.lower()
+        if self._unpacked is not None and suffix != ssp.PACKAGE:
+            description = ssp.settled(description, self._unpacked, path)
+        if suffix in ssp.SUFFIXES:
+            ssp.save(description, path)
+        else:
+            description.save(path)
 
     def with_master(self, **settings: Any) -> System:
         """The same system, stepped in another way: algorithm, extrapolation, iterations, tolerance, ..."""
         data = self.description.to_data()
-        master = {**data.get("master", {}), **settings}
-        return System.from_description(SystemDescription(**{**data, "master": master}))
+        return self._otherwise({**data, "master": {**data.get("master", {}), **settings}})
 
     def with_parameters(self, values: Mapping[str, Value]) -> System:
         """The same system with other values of parameters, called as in `car.friction`."""
@@ -96,7 +115,13 @@ class System:
             entry = data["fmus"][fmu]
             entry = {"fmu": entry} if isinstance(entry, str) else entry
             data["fmus"][fmu] = {**entry, "parameters": {**entry.get("parameters", {}), parameter: value}}
-        return System.from_description(SystemDescription(**data))
+        return self._otherwise(data)
+
+    def _otherwise(self, data: Mapping[str, Any]) -> System:
+        """A system of other data, whose FMUs may be unpacked where those of this one are."""
+        system = System.from_description(SystemDescription(**data))
+        system.notes, system._unpacked = self.notes, self._unpacked
+        return system
 
     # ---- use
 
@@ -151,5 +176,6 @@ class System:
         span = Span(t_start=t_start, t_end=t_end)
         with Running(description, facts, span, inputs=made, record=patterns) as running:
             running.step_size = first
+            running.notes[:0] = self.notes
             return simulate(running, self.name, times, recorded, progress)
 
