@@ -190,8 +190,10 @@ class Coupled:
     @staticmethod
     def _parts(slave: Slave, end: float) -> list[float]:
         """The ends of the steps that bring an FMU to `end`."""
+        if slave.own_step is None:
+            return [end]
         size = end - slave.time
-        count = max(1, math.ceil(size / slave.own_step - NEAR)) if slave.own_step else 1
+        count = max(1, math.ceil(size / slave.own_step - NEAR))
         return [*(slave.time + k * size / count for k in range(1, count)), end]
 
     def bounded(self, end: float) -> float:

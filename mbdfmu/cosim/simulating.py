@@ -32,8 +32,7 @@ def stops(
     steps = _grid(t_start, t_end, step) if step else []
     least = min(step or duration, step_output or duration) * NEAR
     for times in (steps, outputs, [t for t in knots if t_start < t < t_end]):  # nearly equal: the first one stays
-        known = np.sort(wanted)
-        wanted += [t for t in times if _distance(known, t) > least]
+        wanted += _apart(times, wanted, least)
     found = sorted(wanted)
     if not step_output:
         return found, None
@@ -49,9 +48,13 @@ def _grid(t_start: float, t_end: float, step: float) -> list[float]:
     return found
 
 
-def _distance(known: NDArray[np.float64], t: float) -> float:
-    k = int(np.searchsorted(known, t))
-    return float(min(abs(known[j] - t) for j in (k - 1, k) if 0 <= j < len(known)))
+def _apart(times: Sequence[float], others: Sequence[float], least: float) -> list[float]:
+    """Those times that are further than `least` from each of the others."""
+    known, asked = np.sort([-math.inf, *others, math.inf]), np.array(times)
+    after = np.searchsorted(known, asked)
+    far = np.minimum(asked - known[after - 1], known[after] - asked) > least
+    found: list[float] = asked[far].tolist()
+    return found
 
 
 class Recorder:

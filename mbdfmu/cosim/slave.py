@@ -59,7 +59,7 @@ class Slave:
         for one in passes:
             values = (Y if one.kind == READ else U)[one.first : one.first + len(one.variables)]
             of_types = lanes(self.instance.calls, one.variables, values)
-            call = self._guarded([lane.read if one.kind == READ else lane.write for lane in of_types])
+            call = self._guarded([lane.read if one.kind == READ else lane.write for lane in of_types], one.kind)
             (self._reads if one.kind == READ else self._writes).append(call)
             calls.append(call)
         self.outputs, self.inputs = _part(passes, READ), _part(passes, "write")
@@ -128,16 +128,15 @@ class Slave:
 
     # ---- failures
 
-    def _guarded(self, calls: Sequence[Call]) -> Call:
+    def _guarded(self, calls: Sequence[Callable[[], int]], what: str) -> Call:
         """The calls; StepFailed with what the FMU has said where it is not content."""
         from fmpy.fmi1 import FMICallException
 
         def call() -> None:
-            try:
-                for one in calls:
-                    one()
-            except FMICallException as error:
-                raise self._named(self.instance.failure(error)) from None
+            for one in calls:
+                status = one()
+                if status > WARNING:
+                    raise self._named(self.instance.failure(FMICallException(function=what, status=status)))
 
         return call
 

@@ -113,7 +113,7 @@ class Calls2:
         """A call of Get or Set with arguments that stay; it returns the status."""
         called = {"Enumeration": "Integer"}.get(type_, type_)
         function = getattr(self._fmu.dll, f"fmi2{verb}{called}")
-        return partial(function, self._fmu.component, _c_array(references), len(references), values)
+        return _fixed(function, self._fmu.component, _c_array(references), len(references), values)
 
     def slopes(
         self, variables: Sequence[FmuVariable], values: NDArray[np.float64], slopes: NDArray[np.float64]
@@ -124,12 +124,18 @@ class Calls2:
         references = _c_array([v.reference for v in variables])
         orders, pointer = (ctypes.c_int * len(variables))(*[1] * len(variables)), _pointer(slopes)
         function = self._fmu.dll.fmi2SetRealInputDerivatives
-        return partial(function, self._fmu.component, references, len(variables), orders, pointer)
+        return _fixed(function, self._fmu.component, references, len(variables), orders, pointer)
 
     def stepper(self, *, repeatable: bool) -> Callable[[float, float], int]:
         """A call of one step from a time by a size, which returns the status; `repeatable`: it may be taken back."""
-        function, component = self._fmu.dll.fmi2DoStep, self._fmu.component
-        return lambda time, size: int(function(component, time, size, 0 if repeatable else 1))
+        function, component = self._fmu.dll.fmi2DoStep, ctypes.c_void_p(self._fmu.component)
+        final = ctypes.c_int(not repeatable)
+
+        def step(time: float, size: float) -> int:
+            status: int = function(component, time, size, final)
+            return status
+
+        return step
 
     def take_the_word(self) -> None:
         """From now on what it says is heard, whatever else has used fmpy."""
@@ -223,7 +229,7 @@ class Calls3:
         """A call of Get or Set with arguments that stay; it returns the status."""
         called = {"Enumeration": "Int64"}.get(type_, type_)
         function = getattr(self.fmu.dll, f"fmi3{verb}{called}")
-        return partial(function, self.fmu.component, _c_array(references), len(references), values, size)
+        return _fixed(function, self.fmu.component, _c_array(references), len(references), values, size)
 
     def slopes(
         self, variables: Sequence[FmuVariable], values: NDArray[np.float64], slopes: NDArray[np.float64]
@@ -289,6 +295,16 @@ class Calls3:
 
     def free(self) -> None:
         self.fmu.freeInstance()
+
+
+def _fixed(function: Any, component: int, *arguments: Any) -> Callable[[], int]:
+    """A call with arguments that stay: they are converted once, and live as long as it does.
+
+    The function as fmpy declares it would convert them at every call, which takes longer than the call itself.
+    """
+    given = [ctypes.c_size_t(x) if isinstance(x, int) else ctypes.cast(x, ctypes.c_void_p) for x in arguments]
+    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *map(type, given))
+    return partial(kind(ctypes.cast(function, ctypes.c_void_p).value), ctypes.c_void_p(component), *given)
 
 
 def _c_array(references: Sequence[int]) -> Any:

@@ -6,12 +6,12 @@ fmpy's own calls make lists; these hand one array to the FMU, without a copy whe
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mbdfmu.fmi.calls import WARNING, Calls2, Calls3
+from mbdfmu.fmi.calls import OK, WARNING, Calls2, Calls3
 from mbdfmu.fmi.reading import FmuVariable
 
 _C = {
@@ -23,7 +23,10 @@ _C3 = {**_C, "Enumeration": ctypes.c_int64, "Boolean": ctypes.c_bool}
 
 
 class Lane:
-    """Variables of one type and their values; `values` may be a part of a larger array."""
+    """Variables of one type and their values; `values` may be a part of a larger array.
+
+    `read` passes from the FMU into `values`, `write` from there to the FMU; both return its status.
+    """
 
     def __init__(self, calls: Calls2 | Calls3, variables: Sequence[FmuVariable], values: NDArray[np.float64]) -> None:
         kind = (_C if isinstance(calls, Calls2) else _C3)[variables[0].type]
@@ -34,26 +37,26 @@ class Lane:
         total = sum(sizes.values())
         direct = kind is ctypes.c_double and self._places == list(range(total))
         self._buffer = values if direct else np.zeros(total, dtype=np.dtype(kind))
-        self._own = not direct
         self._partial = total > len(variables)
         pointer = self._buffer.ctypes.data_as(ctypes.POINTER(kind))
         self._get = calls.access("Get", variables[0].type, list(sizes), pointer, total)
         self._set = calls.access("Set", variables[0].type, list(sizes), pointer, total)
+        self.read, self.write = (self._get, self._set) if direct else (self._read, self._write)
 
-    def read(self) -> None:
-        """From the FMU into `values`."""
-        _check(self._get)
-        if self._own:
+    def _read(self) -> int:
+        status = self._get()
+        if status <= WARNING:
             self.values[:] = self._buffer[self._places]
+        return status
 
-    def write(self) -> None:
-        """From `values` to the FMU; elements of arrays that are not among the variables stay as they are."""
-        if self._own:
-            if self._partial:
-                _check(self._get)
-            whole = self._buffer.dtype.kind in "iub"
-            self._buffer[self._places] = np.rint(self.values) if whole else self.values
-        _check(self._set)
+    def _write(self) -> int:
+        """Elements of arrays that are not among the variables stay as they are."""
+        status = self._get() if self._partial else OK
+        if status > WARNING:
+            return status
+        whole = self._buffer.dtype.kind in "iub"
+        self._buffer[self._places] = np.rint(self.values) if whole else self.values
+        return self._set()
 
 
 def lanes(calls: Calls2 | Calls3, variables: Sequence[FmuVariable], values: NDArray[np.float64]) -> list[Lane]:
@@ -64,11 +67,3 @@ def lanes(calls: Calls2 | Calls3, variables: Sequence[FmuVariable], values: NDAr
             found.append(Lane(calls, variables[begin:end], values[begin:end]))
             begin = end
     return found
-
-
-def _check(call: Callable[[], int]) -> None:
-    status = call()
-    if status > WARNING:
-        from fmpy.fmi1 import FMICallException
-
-        raise FMICallException(function=call.func.__name__, status=status)  # type: ignore[attr-defined]  # a partial
