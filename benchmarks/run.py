@@ -10,6 +10,7 @@ from types import ModuleType
 
 import accuracy
 import belt
+import cosim
 import elimination
 import fmu
 import forces
@@ -21,7 +22,7 @@ import workprecision
 from machine import machine
 from timing import Record, table
 
-_MODULES = (speed, reach, elimination, forces, belt, accuracy, startup, lowering, fmu, workprecision)
+_MODULES = (speed, reach, elimination, forces, belt, accuracy, startup, lowering, fmu, cosim, workprecision)
 BENCHMARKS: dict[str, ModuleType] = {m.__name__: m for m in _MODULES}
 PEERS = tuple(peer for m in BENCHMARKS.values() if (peer := getattr(m, "PEER", None)))
 

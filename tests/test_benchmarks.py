@@ -33,7 +33,7 @@ def test_the_smallest_benchmarks_run_and_write_their_tables(tmp_path: Path) -> N
     done = run("--smallest", "-o", str(tmp_path / "tables.json"))
     assert done.returncode == 0, done.stderr
     written: dict[str, Any] = json.loads((tmp_path / "tables.json").read_text(encoding="utf-8"))
-    groups = ["speed", "reach", "elimination", "forces", "belt", "accuracy", "startup", "lowering", "fmu"]
+    groups = ["speed", "reach", "elimination", "forces", "belt", "accuracy", "startup", "lowering", "fmu", "cosim"]
     assert list(written["results"]) == [*groups, "workprecision"]
     for name, tables in written["results"].items():
         for title, records in tables.items():

@@ -304,7 +304,7 @@ def _fixed(function: Any, component: int, *arguments: Any) -> Callable[[], int]:
     """
     given = [ctypes.c_size_t(x) if isinstance(x, int) else ctypes.cast(x, ctypes.c_void_p) for x in arguments]
     kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *map(type, given))
-    return partial(kind(ctypes.cast(function, ctypes.c_void_p).value), ctypes.c_void_p(component), *given)
+    return partial(ctypes.cast(function, kind), ctypes.c_void_p(component), *given)
 
 
 def _c_array(references: Sequence[int]) -> Any:
