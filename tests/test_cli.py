@@ -242,7 +242,7 @@ def test_every_error_becomes_a_message_and_an_exit_code(
         ("export-fmu skyhook --set gian=1", "has no parameter 'gian'; did you mean 'gain'?"),
         ("export-fmu skyhook --signals 'x*' --interface cs3", "--interface, --signals: belong to models"),
         ("export-fmu lqr --set gains=[[1,2", "is no list such as [[1,2],[3,4]]"),
-        ("export-fmu abs_threshold --runtime native", "it keeps phase, last, seen between samples"),
+        ("export-fmu skyhook --set sample_time=0.001 --set delay=0.2 --runtime native", "must be below 0.1 s inside a"),
         ("simulate skyhook", "is a controller; this command needs a model; export it and run the FMU"),
     ],
 )

@@ -193,9 +193,65 @@ def test_the_native_runtime_does_the_same(tmp_path: Path) -> None:
             assert fmu.look("force")[0] == pytest.approx(running["force"], rel=1e-6, abs=1e-3)  # N, of hundreds
 
 
-def test_the_native_runtime_refuses_samples(tmp_path: Path) -> None:
-    with pytest.raises(mbd.ModelError, match=r"sampled every 0\.004 s, which the expressions of a model cannot say"):
-        load("skyhook", **SAMPLED).export_fmu(tmp_path / "x.fmu", runtime="native")
+@pytest.mark.parametrize("key", VARIANTS)
+@pytest.mark.parametrize("more", [{"sample_time": 0.004}, SAMPLED, {"sample_time": 0.003, "delay": 0.012}], ids=str)
+def test_native_samples_are_those_of_the_running_controller(key: str, more: dict[str, float], tmp_path: Path) -> None:
+    """Inputs that are set at a sample count for it, as often as they are set; points and samples need not fit."""
+    controller, rng = variant(key, **more), random.Random(5)
+    watched, moved = [*controller.outputs, *controller.states, *controller.memory], set()
+    path = controller.export_fmu(tmp_path / "native.fmu", runtime="native")
+    running = controller.start(at=100.0)
+    with opened(path) as fmu:
+        fmu.setupExperiment(startTime=100.0)
+        fmu.enterInitializationMode()
+        fmu.exitInitializationMode()
+        for _ in range(120):
+            for name in controller.inputs:
+                running[name] = value = rng.uniform(-0.5, 2.0)
+                fmu.put(name, value)
+            found = fmu.look(*watched)
+            # The same operations in the same order: equal to the bit where no compiler joins them.
+            assert found == pytest.approx([running[name] for name in watched], rel=1e-12, abs=1e-12)
+            moved.add(tuple(found))
+            size = rng.choice([0.001, 0.002, 0.004, 0.0073, 0.04])
+            fmu.doStep(running.time, size)
+            running.step(size)
+    assert len(moved) > 40 and validate_fmu(str(path)) == []
+
+
+def test_a_native_controller_goes_back_to_a_sample_that_does_not_count_yet(tmp_path: Path) -> None:
+    path = load("abs_threshold").export_fmu(tmp_path / "native.fmu", runtime="native")
+    with opened(path) as fmu:
+        fmu.begin(speed=20.0, demand=1000.0)
+        fmu.put("slip", -0.3)
+        state, found = fmu.getFMUState(), []
+        for slip in (-0.3, -0.05, -0.3):
+            fmu.setFMUState(state)
+            fmu.put("slip", slip)
+            before = fmu.look("torque", "phase")
+            fmu.doStep(0.0, 0.002)
+            assert fmu.look("torque_held", "phase_held") == before
+            found.append(before)
+        assert found == [[920.0 - 920.0, 2.0], [1000.0, 1.0], [920.0 - 920.0, 2.0]]
+
+
+def test_a_native_twin_takes_the_samples_of_the_loop(tmp_path: Path) -> None:
+    """Plant and controller in one FMU; what is set at a sample counts for it."""
+    plant, pid = mbd.models.load("quarter_car"), load("pid", sample_time=5e-3, kp=2e3, ki=4e3, kd=30.0)
+    links = {"c.measured": "plant.height_of_body", "plant.actuator": "c.y"}
+    twin = mbd.controllers.inside(plant, {"c": pid}, links)
+    settings: dict[str, Any] = {"scheme": "dop853", "tolerance": 1e-10}
+    simulation, c = plant.start(**settings), pid.start()
+    with opened(twin.export_fmu(tmp_path / "twin.fmu", runtime="native", **settings)) as fmu:
+        fmu.begin()
+        for k in range(120):
+            c["setpoint"], c["measured"] = 0.02 * (k * 7 % 5 - 2), simulation["height_of_body"]
+            fmu.put("c_setpoint", c["setpoint"])
+            assert fmu.look("c_y")[0] == pytest.approx(c["y"], abs=1e-6)  # N, of 600: as late as 1e-8 of a sample
+            simulation["actuator"] = c["y"]
+            fmu.doStep(simulation.time, 5e-3)
+            simulation.step(5e-3)
+            c.step(5e-3)
 
 
 def test_what_cannot_be_exported_is_refused(tmp_path: Path) -> None:

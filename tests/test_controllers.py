@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -343,12 +343,155 @@ def test_connections_that_do_not_fit_are_named(links: dict[str, str], said: str)
         mbd.controllers.inside(mbd.models.load("quarter_car"), {"skyhook": load("skyhook")}, links)
 
 
-def test_sampled_controllers_are_refused_inside_a_model() -> None:
+# ---------------------------------------------------------------- samples inside a model
+
+QUARTER, RIG = ("height_of_body", "acceleration"), ("distance", "slip", "deceleration")
+STATE_FED = {name: name for name in ("height_of_body", "body_speed", "height_of_wheel", "travel_rate")}
+BRAKE_FED = {"slip": "slip", "speed": "car_speed"}
+# Name and parameters, the plant and what is recorded of it, what feeds the controller, what it drives, what is set.
+SAMPLED: dict[str, tuple[Controller, str, tuple[str, ...], dict[str, str], dict[str, str], dict[str, float]]] = {
+    "skyhook": (load("skyhook", sample_time=5e-3, lag=0.02, limit=900.0), "quarter_car", QUARTER,
+                {"body_speed": "body_speed", "travel_rate": "travel_rate"}, {"actuator": "force"}, {}),
+    "pid": (load("pid", sample_time=5e-3, kp=2e3, ki=4e3, kd=30.0, lowest=-300.0, highest=500.0), "quarter_car",
+            QUARTER, {"measured": "height_of_body"}, {"actuator": "y"}, {"setpoint": 0.02}),
+    "pid of what its force moves at once": (load("pid", sample_time=5e-3, kp=-100.0), "quarter_car", QUARTER,
+                                            {"measured": "acceleration"}, {"actuator": "y"}, {}),
+    "lqr": (load("lqr", sample_time=5e-3), "quarter_car", QUARTER, STATE_FED, {"actuator": "force"}, {}),
+    "state_space": (load("state_space", sample_time=5e-3, A=((0.0, 1.0), (-40.0, -8.0)), B=((0.0,), (40.0,)),
+                         C=((-900.0, 0.0),), D=((-200.0,),)), "quarter_car", QUARTER, {"u1": "body_speed"},
+                    {"actuator": "y1"}, {}),
+    "abs_slip": (load("abs_slip", sample_time=2e-3), "brake_rig", RIG, BRAKE_FED, {"brake": "torque"}, {"demand": 3e3}),
+    "abs_threshold": (load("abs_threshold"), "brake_rig", RIG, BRAKE_FED, {"brake": "torque"}, {"demand": 3e3}),
+}  # fmt: skip
+TIGHT = {"tolerance": 1e-10}
+
+
+def side_by_side(key: str, controller: Controller, count: int, parts: int, **settings: Any) -> dict[str, list[float]]:
+    """The loop in Python, with several steps in each sample time; what there is at each sample."""
+    _, plant, record, feeds, drives, free = SAMPLED[key]
+    simulation, c = mbd.models.load(plant).start(**settings), controller.start()
+    names = (*controller.outputs, *controller.states, *controller.memory)
+    rows: dict[str, list[float]] = {name: [] for name in (*record, *(f"c_{name}" for name in names))}
+    for name, value in free.items():
+        c[name] = value
+    for k in range(count * parts + 1):
+        for port, source in feeds.items():
+            c[port] = simulation[source]
+        if k % parts == 0:
+            for name, found in rows.items():
+                found.append(c[name[2:]] if name.startswith("c_") else simulation[name])
+        for port, source in drives.items():
+            simulation[port] = c[source]
+        simulation.step(controller.sample_time / parts)
+        c.step(controller.sample_time / parts)
+    return rows
+
+
+def sampled_twin(key: str, controller: Controller) -> mbd.Model:
+    _, plant, _, feeds, drives, _ = SAMPLED[key]
+    links = {f"c.{port}": f"plant.{source}" for port, source in feeds.items()}
+    links |= {f"plant.{port}": f"c.{source}" for port, source in drives.items()}
+    return mbd.controllers.inside(mbd.models.load(plant), {"c": controller}, links)
+
+
+@pytest.mark.parametrize("scheme", ["dop853", "radau"])
+@pytest.mark.parametrize(("delay", "parts"), [(0.0, 1), (0.4, 5), (1.0, 1), (2.5, 2)])
+@pytest.mark.parametrize("key", SAMPLED)
+def test_a_sampled_twin_is_the_loop_in_python(key: str, delay: float, parts: int, scheme: str) -> None:
+    """Sample by sample, also where accelerations are fed back; a sample is late by 1e-8 of the sample time."""
+    controller, free = SAMPLED[key][0], SAMPLED[key][5]
+    controller = replace(controller, delay=delay * controller.sample_time)
+    size, count = controller.sample_time, 150  # the bump begins at 0.5 s
+    expected = side_by_side(key, controller, count, parts, scheme=scheme, **TIGHT)
+    given = {f"c_{name}": value for name, value in free.items()}
+    result = sampled_twin(key, controller).simulate(count * size, size, inputs=lambda t: given, scheme=scheme, **TIGHT)
+    for name, values in expected.items():
+        scale = max(map(abs, values)) or 1.0
+        # A torque that jumps 1e-8 of a sample too late costs most: 1.6e-8 of the deceleration, 4e-9 of all else.
+        np.testing.assert_allclose(result[name], values, rtol=0, atol=3e-8 * scale, err_msg=name)
+    if "c_phase" in expected:
+        assert result["c_phase"].tolist() == expected["c_phase"] and len(set(expected["c_phase"])) > 2
+    assert result["c_samples"][-1] == count  # that at the end does not count yet
+
+
+@pytest.mark.parametrize("order", ["abc", "cba"])
+@pytest.mark.parametrize("sizes", [(4e-3, 4e-3), (3e-3, 2e-3)])
+def test_sampled_controllers_see_the_plant_before_any_of_them_acts(order: str, sizes: tuple[float, float]) -> None:
+    """Two of what a force moves at once, a third fed by the second, in either order; times meet but for rounding."""
+    first, other = sizes
+    gain = {"gains": ((0.5,),), "measured": ("y",), "channels": ("v",), "measured_units": (), "channel_units": ()}
+    made = {
+        "a": load("pid", kp=-60.0, sample_time=first),
+        "b": load("pid", kp=1e-4, ki=1e-3, sample_time=other),
+        "c": load("lqr", sample_time=other, **gain),
+    }
+    links = {"a.measured": "plant.acceleration", "b.measured": "plant.acceleration", "c.y": "b.y",
+             "plant.actuator": "a.y", "plant.road": "c.v"}  # fmt: skip
     plant = mbd.models.load("quarter_car")
-    with pytest.raises(mbd.ModelError, match=r"controller 'skyhook' \(skyhook\) is sampled every 0.01 s"):
-        mbd.controllers.inside(plant, {"skyhook": load("skyhook", sample_time=0.01)}, LINKS)
-    with pytest.raises(mbd.ModelError, match="it keeps count between samples: run it beside the model"):
-        Counter(sample_time=0.01).model()
+    settings: dict[str, Any] = {"scheme": "dop853", **TIGHT}
+    twin = mbd.controllers.inside(plant, {name: made[name] for name in order}, links)
+    result = twin.simulate(0.6, 1e-3, **settings)
+    simulation, (a, b, c) = plant.start(**settings), (made[name].start() for name in "abc")
+    rows = []
+    for _ in range(601):
+        a["measured"] = b["measured"] = simulation["acceleration"]
+        c["y"] = b["y"]
+        rows.append([simulation["height_of_body"], a["y"], b["y"], c["v"]])
+        simulation["actuator"], simulation["road"] = a["y"], c["v"]
+        for each in (simulation, a, b, c):
+            each.step(1e-3)
+    for name, values in zip(("height_of_body", "a_y", "b_y", "c_v"), np.array(rows).T, strict=True):
+        np.testing.assert_allclose(result[name], values, rtol=0, atol=1e-8 * np.max(np.abs(values)), err_msg=name)
+
+
+def test_inputs_that_are_set_at_a_sample_count_for_it() -> None:
+    """Of a twin as of a running controller, before and after they are set."""
+    simulation = sampled_twin("pid", load("pid", sample_time=5e-3, kp=1e3)).start(**TIGHT)
+    for k in range(40):
+        for setpoint in (0.01 * k, -0.02 * k):
+            simulation["c_setpoint"] = setpoint
+            assert simulation["c_y"] == pytest.approx(1e3 * (setpoint - simulation["height_of_body"]), abs=1e-9)
+        simulation.step(5e-3)
+        assert simulation["c_y_held"] == pytest.approx(1e3 * setpoint, abs=60)  # N: the body moves by up to 6 cm
+        assert simulation["c_samples"] == k + 1
+
+
+@pytest.mark.parametrize(("scheme", "most"), [("hht", 10), ("radau", 20), ("dop853", 45)])
+def test_points_of_output_at_samples_make_these_cheap(scheme: str, most: int) -> None:
+    """Residuals for each sample: found from a point at its time without a step, else by some ten of them."""
+    twin = sampled_twin("skyhook", SAMPLED["skyhook"][0])
+    cheap, dear = (twin.simulate(0.75, step, scheme=scheme).statistics["residuals"] / 150 for step in (5e-3, 0.75))
+    assert cheap < most and dear < 15 * most
+
+
+def test_a_delay_leads_through_a_circle_of_controllers() -> None:
+    def led(delay: float) -> mbd.Model:
+        made = {"a": load("pid", sample_time=5e-3, delay=delay), "b": load("skyhook")}
+        links = {"a.measured": "b.force", "b.body_speed": "a.y", "plant.actuator": "b.force"}
+        return mbd.controllers.inside(mbd.models.load("quarter_car"), made, links)
+
+    assert led(5e-3).simulate(0.02, 0.02)["a_samples"][-1] == 4
+    with pytest.raises(mbd.ModelError, match="controllers feed each other in a circle"):
+        led(0.0)
+
+
+def test_samples_inside_a_model_do_not_drift() -> None:
+    """0.1 s is no binary number: ten thousand of them added up would miss the end."""
+    result = Counter(sample_time=0.1).model().simulate(1000.0, 1000.0)
+    assert result["samples"][-1] == 10000 and result["count"][-1] == 10001  # that at the end does not count yet
+
+
+def test_delays_that_no_chain_holds_are_refused() -> None:
+    late = load("skyhook", sample_time=1e-3, delay=0.2)
+    reason = r"'sky' \(skyhook\): its delay of 0.2 s must be below 0.1 s inside a model, 100 samples of 0.001 s"
+    with pytest.raises(mbd.ModelError, match=reason):
+        mbd.controllers.inside(mbd.models.load("quarter_car"), {"sky": late}, {})
+    model = load("skyhook", sample_time=0.01, delay=0.025).model()
+    for name, value in (("delay", 0.031), ("sample_time", 0.008)):
+        with pytest.raises(mbd.ModelError, match=f"parameter '{name}' must lie in"):
+            model.simulate(0.1, 0.1, parameters={name: value})
+    longer = model.simulate(0.1, 0.001, parameters={"sample_time": 0.02, "delay": 0.0299})
+    assert longer["shown"][-1] == 4  # of the samples at 0, 20, 40 and 60 ms
 
 
 def test_no_model_is_called_like_a_controller() -> None:

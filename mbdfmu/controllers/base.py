@@ -264,7 +264,7 @@ class Controller(Registered, family="controller"):
         return Running(self, at)
 
     def model(self, name: str = "") -> Model:
-        """The controller alone as a model: inputs, states, outputs and no bodies; continuous ones only."""
+        """The controller alone as a model: inputs, states, outputs and no bodies; samples are events."""
         from mbdfmu.controllers.twin import alone
 
         return alone(self, name or self.type_name)
@@ -272,8 +272,8 @@ class Controller(Registered, family="controller"):
     def export_fmu(self, path: str | os.PathLike[str], runtime: str = "python", name: str = "") -> Path:
         """Write the controller as an FMU for co-simulation.
 
-        `runtime` "python" needs Python with mbdfmu on the target, "native" nothing; the latter for continuous
-        controllers. `name` is that of its model, the controller's if not given.
+        `runtime` "python" needs Python with mbdfmu on the target, "native" nothing. `name` is that of its model, the
+        controller's if not given.
         """
         from mbdfmu.controllers.export import export
 

@@ -16,7 +16,7 @@ from typing import Any
 from mbdfmu.controllers.base import Controller, Law, out_of_bounds
 from mbdfmu.errors import ModelError, StepFailed, did_you_mean
 
-_NEAR = 1e-3  # of a sample time: how near to a communication point a sample is at it; masters add up steps
+NEAR = 1e-3  # of a sample time: how near to a communication point a sample is at it; masters add up steps
 _MOST = 1e6  # samples or internal steps in one step: more is a mistake
 _FINE = 20.0  # internal steps in the shortest time constant: the error of a lag is 1e-8
 Numbers = Mapping[str, float]
@@ -179,7 +179,7 @@ class Running:
         return self._begin + count * self.controller.sample_time
 
     def _margin(self) -> float:
-        return _NEAR * self.controller.sample_time
+        return NEAR * self.controller.sample_time
 
     def _is_due(self) -> bool:
         """Whether there is a sample at the present time that does not count yet."""

@@ -1,6 +1,6 @@
 """Controllers inside a model, connected as in a co-simulation; must not know any controller.
 
-States become states of the model, laws its expressions: what is simulated has neither samples nor communication points.
+States become states of the model, laws its expressions and events: what is simulated has no communication points.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mbdfmu.controllers.base import Controller, Law
+from mbdfmu.controllers.base import Controller
 from mbdfmu.controllers.functions import Symbol, text_of
+from mbdfmu.controllers.parts import Part, SampledPart, Sections
 from mbdfmu.errors import ModelError, did_you_mean
 
 if TYPE_CHECKING:
@@ -19,21 +20,21 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound="Model")
 STILL = "still"
+LATE = 1e-8  # of a sample time: that far behind its time a sample beside a plant occurs, for rounding of what is set
 
 
 def alone(controller: Controller, name: str) -> Model:
-    """A continuous controller as a model without bodies."""
+    """A controller as a model without bodies."""
     from mbdfmu.description import State
     from mbdfmu.facade import Model
 
-    _require_continuous({controller.type_name: controller})
-    part = _Part("", controller)
+    part = SampledPart("", controller, controller.type_name) if controller.sampled else Part("", controller)
     inputs = {port: Symbol(port) for port in controller.inputs}
     model = Model(name, text=type(controller).summary())
-    for entries in part.sections(inputs).values():
+    for entries in _merged(part.sections(inputs), part.late_events()).values():
         for key, entry in entries.items():
             model.add(key, entry)
-    if not controller.states:  # a model must have something that could move
+    if not controller.states and not controller.sampled:  # a model must have something that could move
         model.add(STILL, State(rate=0.0, text="stands still: the controller itself has no state"))
     return model
 
@@ -43,11 +44,12 @@ def inside(
 ) -> M:
     """The model with the controllers in it: one set of equations instead of a co-simulation.
 
+    Sampled ones take their samples at the start and every `sample_time` from then on, as beside the model.
+
     `connections` are inputs with the output that feeds each: {"skyhook.body_speed": "plant.body_speed",
     "plant.actuator": "skyhook.force"}. Inputs of controllers that nothing feeds become inputs of the model, called
     `skyhook_body_speed`; so are parameters, states and outputs.
     """
-    _require_continuous(controllers)
     description = model.description.whole()
     wiring = _Wiring(description, controllers, connections, plant)
     wiring.check()
@@ -61,74 +63,19 @@ def inside(
     return twin
 
 
+def _merged(*parts: Sections) -> Sections:
+    found: Sections = {}
+    for part in parts:
+        for section, entries in part.items():
+            found[section] = {**found.get(section, {}), **entries}
+    return found
+
+
 def _refuse_twice(section: str, there: Mapping[str, Any], more: Mapping[str, Any]) -> None:
     both = [name for name in more if name in there]
     if both:
         cure = "call the controller otherwise"
         raise ModelError(f"{section}.{name}: the model has one and a controller brings one; {cure}" for name in both)
-
-
-def _require_continuous(controllers: Mapping[str, Controller]) -> None:
-    problems = [
-        f"controller '{name}' ({c.type_name}) is sampled every {c.sample_time:g} s, which the expressions of a model "
-        f"cannot say; {_cure(c)}"
-        for name, c in controllers.items()
-        if c.sampled
-    ]
-    if problems:
-        raise ModelError(problems)
-
-
-def _cure(controller: Controller) -> str:
-    if controller.memory:
-        return f"it keeps {', '.join(controller.memory)} between samples: run it beside the model"
-    return "take it with sample_time = 0, or run it beside the model"
-
-
-class _Part:
-    """One controller on its way into a model; names of what it brings begin with `prefix`."""
-
-    def __init__(self, prefix: str, controller: Controller) -> None:
-        self.prefix, self.controller = prefix, controller
-        # How a law is run says nothing about its expressions.
-        self.parameters = {n: p for n, p in controller.parameters.items() if n != "largest_step"}
-
-    def name(self, own: str) -> str:
-        """In the model; `gains[1,2]` is `gains_1_2` there."""
-        return self.prefix + own.replace("[", "_").replace(",", "_").replace("]", "")
-
-    def law(self, inputs: Mapping[str, Symbol]) -> Law:
-        """As expressions of the model's names."""
-        symbols = {name: Symbol(self.name(name)) for name in self.parameters}
-        x = {name: Symbol(self.name(name)) for name in self.controller.states}
-        return self.controller.with_parameters(symbols).law(x, inputs)
-
-    def sections(self, inputs: Mapping[str, Symbol]) -> dict[str, dict[str, Any]]:
-        """Elements of the model: parameters, states, outputs and the inputs that stay inputs."""
-        from mbdfmu.description import Input, Output, Parameter, State
-
-        law, controller = self.law(inputs), self.controller
-        free = {n: p for n, p in controller.inputs.items() if inputs[n].text == self.name(n)}
-        return {
-            "parameters": {
-                self.name(n): Parameter(
-                    value=p.value, unit=p.unit, text=p.text, min=p.low, max=p.high, tunable=p.tunable
-                )
-                for n, p in self.parameters.items()
-            },
-            "inputs": {
-                self.name(n): Input(unit=p.unit, text=p.text, start=p.start, min=p.low, max=p.high)
-                for n, p in free.items()
-            },
-            "states": {
-                self.name(n): State(rate=text_of(law.rates[n]), start=s.start, unit=s.unit, text=s.text)
-                for n, s in controller.states.items()
-            },
-            "outputs": {
-                self.name(n): Output(value=text_of(law.outputs[n]), unit=p.unit or None, text=p.text)
-                for n, p in controller.outputs.items()
-            },
-        }  # fmt: skip
 
 
 @dataclass
@@ -141,7 +88,11 @@ class _Wiring:
     plant: str
 
     def __post_init__(self) -> None:
-        self.parts = {name: _Part(f"{name}_", c) for name, c in self.controllers.items()}
+        apart = sum(c.sampled for c in self.controllers.values()) > 1
+        self.parts = {
+            name: SampledPart(f"{name}_", c, name, LATE, apart) if c.sampled else Part(f"{name}_", c)
+            for name, c in self.controllers.items()
+        }
 
     @property
     def driven(self) -> dict[str, str]:
@@ -194,31 +145,34 @@ class _Wiring:
         """What the model gets."""
         from mbdfmu.description import Variable
 
-        merged: dict[str, dict[str, Any]] = {}
-        for name, part in self.parts.items():
-            for section, entries in part.sections(self._fed(name, ())).items():
-                merged.setdefault(section, {}).update(entries)
+        parts = [part.sections(self._fed(name, (), part.sampled)) for name, part in self.parts.items()]
+        late = [part.late_events() for part in self.parts.values()]
         variables = {}
         for port, source in self.driven.items():
             given = self.description.inputs[port]
-            variables[port] = Variable(value=self._value(source, ()).text, unit=given.unit, text=given.text)
-        return {**merged, "variables": variables}
+            variables[port] = Variable(value=self._value(source, (), False).text, unit=given.unit, text=given.text)
+        return _merged(*parts, *late, {"variables": variables})
 
-    def _fed(self, name: str, above: tuple[str, ...]) -> dict[str, Symbol]:
-        """What each input of a controller is."""
+    def _fed(self, name: str, above: tuple[str, ...], sampling: bool) -> dict[str, Symbol]:
+        """What each input of a controller is: at samples (`sampling`), or what acts at any time."""
         part, fed = self.parts[name], {}
         for port in part.controller.inputs:
             source = self.connections.get(f"{name}.{port}")
-            fed[port] = Symbol(part.name(port)) if source is None else self._value(source, above)
+            fed[port] = Symbol(part.name(port)) if source is None else self._value(source, above, sampling)
         return fed
 
-    def _value(self, source: str, above: tuple[str, ...]) -> Symbol:
+    def _value(self, source: str, above: tuple[str, ...], sampling: bool) -> Symbol:
         owner, port = _split(source)
         if owner == self.plant:
             return Symbol(f"({self.description.outputs[port].value})")
+        part = self.parts[owner]
+        if isinstance(part, SampledPart) and not sampling:
+            return part.held(port)
+        if isinstance(part, SampledPart) and part.delayed:  # what appears now was taken before, whatever feeds it
+            return Symbol(f"({text_of(part.seen(port, {}))})")
         if source in above:
             raise ModelError(f"connections: controllers feed each other in a circle: {' <- '.join((*above, source))}")
-        value = self.parts[owner].law(self._fed(owner, (*above, source))).outputs[port]
+        value = part.seen(port, self._fed(owner, (*above, source), sampling))
         return Symbol(f"({text_of(value)})")
 
 
