@@ -66,7 +66,7 @@ def test_the_same_controller_gives_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_masters_hold_what_a_sampled_controller_is_given(tmp_path: Path) -> None:
-    """Extrapolated, the sample would count with the mean over the step instead of what the plant has given at its time."""
+    """Extrapolated, the sample would count with the mean over the step instead of what the plant has given."""
     system = mbd.cosim.System("held", master={"extrapolation": 1})
     system.add("clock", load("state_space", A=[[0.0]], B=[[1.0]]).export_fmu(tmp_path / "clock.fmu"), inputs={"u1": 1})
     system.add("gain", load("pid", kp=1.0, filter_time=1.0, sample_time=0.1).export_fmu(tmp_path / "gain.fmu"))

@@ -189,6 +189,26 @@ def test_gentle_braking_locks_nothing_and_dives(car: mbd.Model) -> None:
     assert result["pitch"][-1] > 0 and result["front_left_load"][-1] > LOADS[0]
 
 
+def test_pressures_brake_as_the_torques_that_they_stand_for(car: mbd.Model) -> None:
+    """2e-4 m3 in front and 1e-4 m3 at the rear: 40 bar are 800 and 400 N.m."""
+    pressed = {f"{w}_pressure": ([0, 0.2, 0.3], [0, 0, 40e5]) for w in WHEELS}
+    found, wanted = (car.simulate(t_end=1.5, step_output=0.01, inputs=i) for i in (pressed, braking(800, 400)))
+    for name in ("speed_ahead", "front_left_brake_torque", "rear_right_brake_torque", "pitch"):
+        assert found[name] == pytest.approx(wanted[name], abs=1e-9 * np.max(np.abs(wanted[name]))), name
+    assert found["front_left_brake_torque"][-1] == pytest.approx(800, rel=1e-6)
+
+
+def test_outputs_say_where_the_car_is_and_how_its_wheels_point(car: mbd.Model) -> None:
+    """A bend: the way driven is longer than its chord, the path bends with the heading, the wheels slip outwards."""
+    result = car.simulate(t_end=3, step_output=0.005, inputs={"rack": ([0, 0.5], [0, 0.01])}, tolerance=1e-6)
+    steps = np.hypot(np.diff(result["path_x"]), np.diff(result["path_y"]))
+    assert result["driven"][-1] == pytest.approx(np.sum(steps), rel=2e-4), "1 mm for each second at most, by smoothing"
+    assert np.hypot(result["path_x"][-1], result["path_y"][-1]) < 0.99 * result["driven"][-1]
+    turned = np.trapezoid(result["yaw_rate"], result.time)
+    assert result["yaw"][-1] == pytest.approx(turned, rel=5e-3) and turned > 0.3
+    assert all(result[f"{w}_slip_angle"][-1] < -0.005 for w in WHEELS), "to the right, out of the bend"
+
+
 def test_split_friction_turns_the_car_to_the_side_that_grips() -> None:
     split = mbd.models.load("full_vehicle", friction="if({y} > 0, 0.3, 1)")
     result = split.simulate(t_end=1, step_output=0.01, inputs=braking(1200, 700))
