@@ -88,6 +88,19 @@ def test_a_half_car_with_one_wheel_on_a_step() -> None:
     assert result["front_travel"] == pytest.approx(front, abs=1e-3 * step)
 
 
+def test_what_controllers_of_a_half_car_measure_are_rates_of_what_it_shows() -> None:
+    result = mbd.models.load("half_car").simulate(t_end=1.5, step_output=1e-3, tolerance=1e-8)
+    middle = slice(1, -1)
+    for rate, of in (("heave_speed", "heave"), ("pitch_rate", "pitch"), ("front_travel_rate", "front_travel")):
+        slope = (result[of][2:] - result[of][:-2]) / 2e-3
+        assert result[rate][middle] == pytest.approx(slope, abs=5e-3 * np.max(np.abs(slope))), rate
+    for axle, x in (("front", 1.2), ("rear", -1.5)):
+        speed = result["heave_speed"] + x * result["pitch_rate"]
+        assert result[f"{axle}_body_speed"] == pytest.approx(speed, abs=5e-3 * np.max(np.abs(speed))), "small angles"
+        change = 2e5 * (result[f"{axle}_deflection"] - result[f"{axle}_deflection"][0])
+        assert result[f"{axle}_wheel_load"][0] + change == pytest.approx(result[f"{axle}_wheel_load"], abs=60)
+
+
 def test_the_rear_wheel_of_a_half_car_meets_the_bump_later() -> None:
     result = mbd.models.load("half_car").simulate(step_output=0.002)
     front, rear = (result.time[np.argmax(result[f"{axle}_wheel.y"])] for axle in ("front", "rear"))
