@@ -68,7 +68,8 @@ def test_the_same_controller_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_masters_hold_what_a_sampled_controller_is_given(tmp_path: Path) -> None:
     """Extrapolated, the sample would count with the mean over the step instead of what the plant has given."""
     system = mbd.cosim.System("held", master={"extrapolation": 1})
-    system.add("clock", load("state_space", A=[[0.0]], B=[[1.0]]).export_fmu(tmp_path / "clock.fmu"), inputs={"u1": 1})
+    clock = load("state_space", A=[[0.0]], B=[[1.0]]).export_fmu(tmp_path / "clock.fmu")
+    system.add("clock", clock, inputs={"u1": 1.0})
     system.add("gain", load("pid", kp=1.0, filter_time=1.0, sample_time=0.1).export_fmu(tmp_path / "gain.fmu"))
     system.connect("gain.setpoint", "clock.y1")
     result = system.simulate(1.0, 0.05, record=["clock.y1", "gain.y"])
