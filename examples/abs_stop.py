@@ -173,7 +173,7 @@ def report(road: str, controlled: bool, found: Stop) -> None:
     if road == "split" and not controlled:
         way = f"{found.distance:6.1f} m"  # turning, its wheels slide across too
     turned = np.max(np.abs(found.yaw))
-    print(f"{road:6}{name:10} {way:28} a wheel is locked for {found.locked:4.2f} s, heading off by {turned:4.0f} degrees")
+    print(f"{road:6}{name:10} {way:28} a wheel locked for {found.locked:4.2f} s, heading off by {turned:4.0f} degrees")
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
-PICTURES = {"abs_stop", "energy_drift", "inputs_from_csv", "linearize_quarter_car", "pi_loop"}
+PICTURES = {"abs_stop", "active_suspension", "energy_drift", "inputs_from_csv", "linearize_quarter_car", "pi_loop"}
 
 
 def run(script: Path, folder: Path, *first_on_path: Path) -> str:

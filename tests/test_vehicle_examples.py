@@ -1,4 +1,4 @@
-"""What the examples of vehicles print is so: stopping distances against the tyres, comfort, coupling errors, a suite."""
+"""What examples of vehicles print is so: stopping distances against the tyres, comfort, coupling errors, a suite."""
 
 from __future__ import annotations
 
@@ -92,3 +92,97 @@ def test_held_values_make_wheels_swing_that_extrapolated_ones_leave_alone(car: A
         swings.append(np.ptp(stop["car.front_left_slip"][middle]))
     assert swings[0] > 0.1 > 0.01 > swings[1]
     assert held.distance > 1.03 * stops["wet", True].distance
+
+
+# ---------------------------------------------------------------- active suspensions
+
+
+@pytest.fixture(scope="module")
+def suspension() -> Any:
+    """The example, and the quarter car with each controller."""
+    module = example("active_suspension")
+    return module, module.variants(module.QUARTER)
+
+
+@pytest.fixture(scope="module")
+def rough(suspension: Any) -> dict[str, dict[str, float]]:
+    """Figures of the quarter car on a road of class C."""
+    module, models = suspension
+    return {name: module.figures(module.QUARTER, model, module.road_of("C")) for name, model in models.items()}
+
+
+def test_skyhook_damping_takes_a_third_of_the_acceleration_and_costs_grip(rough: Any) -> None:
+    passive, sky = rough["passive"], rough["skyhook"]
+    assert sky["acceleration"] < 0.65 * passive["acceleration"]
+    assert sky["travel"] < 1.02 * passive["travel"] and sky["load"] < 1.35 * passive["load"]
+
+
+def test_the_hybrid_grips_better_in_less_room(rough: Any) -> None:
+    passive, hybrid = rough["passive"], rough["hybrid"]
+    assert hybrid["load"] < 0.98 * passive["load"] and hybrid["travel"] < 0.8 * passive["travel"]
+    assert hybrid["acceleration"] < 1.01 * passive["acceleration"]
+
+
+def test_optimal_feedback_gives_comfort_without_loss_of_grip(rough: Any) -> None:
+    passive, optimal = rough["passive"], rough["optimal"]
+    assert optimal["acceleration"] < 0.8 * passive["acceleration"]
+    assert optimal["load"] < 1.02 * passive["load"] and optimal["travel"] < passive["travel"]
+
+
+@pytest.mark.parametrize("variant", ["passive", "skyhook", "hybrid", "optimal"])
+def test_accelerations_are_what_density_and_frequency_response_say(suspension: Any, rough: Any, variant: str) -> None:
+    """The road fades over 5 m of 160 m at either end, which is 2 % of the RMS; so much is left to one road's phases."""
+    module, models = suspension
+    wanted = module.expected(module.QUARTER, models[variant], module.road_of("C"))
+    assert rough[variant]["acceleration"] == pytest.approx(0.98 * wanted, rel=0.015)
+
+
+def test_accelerations_grow_as_the_root_of_the_class(suspension: Any, rough: Any) -> None:
+    """Each class has four times the density of the one before; the wheels stay on the road until class C."""
+    module, models = suspension
+    smoother = module.figures(module.QUARTER, models["passive"], module.road_of("B"))
+    assert rough["passive"]["acceleration"] == pytest.approx(2 * smoother["acceleration"], rel=0.01)
+    assert rough["passive"]["least_load"] > 0
+
+
+def test_the_gains_are_optimal(suspension: Any) -> None:
+    """Of all gains nearby these give the least integral of what is weighed, after a kick of the road."""
+    module, _ = suspension
+    car, K = module.QUARTER, np.array(module.gains(module.QUARTER))
+    outputs = [*car.measured, "acceleration"]
+    linear = car.model.linearize(inputs=["actuator"], outputs=outputs, parameters={"bump": 0.0})
+    C, Ca, Da = linear.C[:4], linear.C[4:], linear.D[4:]
+    seen = np.any(np.abs(C) > 1e-9, axis=0)
+
+    def cost(gains: np.ndarray) -> float:
+        from scipy.linalg import solve_continuous_lyapunov
+
+        A = (linear.A - linear.B @ gains @ C)[np.ix_(seen, seen)]
+        Q = C.T @ np.diag([*module.WEIGHTS.values()]) @ C + (Ca - Da @ gains @ C).T @ (Ca - Da @ gains @ C)
+        return float(np.trace(solve_continuous_lyapunov(A.T, -Q[np.ix_(seen, seen)])))
+
+    best = cost(K)
+    for k in range(4):
+        for factor in (0.97, 1.03):
+            other = K.copy()
+            other[0, k] *= factor
+            assert cost(other) > best
+
+
+def test_a_skyhook_at_each_axle_calms_the_half_car(suspension: Any) -> None:
+    module, _ = suspension
+    car, road = module.HALF, module.road_of("C")
+    passive = module.figures(car, car.model, road)
+    sky = module.figures(car, module.hooked(car, "skyhook", module.SKYHOOK), road)
+    optimal = module.figures(car, module.optimal(car), road)
+    assert sky["acceleration"] < 0.65 * passive["acceleration"]
+    assert optimal["acceleration"] < 0.9 * passive["acceleration"] and optimal["load"] < passive["load"]
+
+
+def test_the_skyhook_leaves_no_peak_at_the_body_s_frequency(suspension: Any) -> None:
+    module, models = suspension
+    frequencies = np.geomspace(0.8, 1.6, 30)  # about the body's own, 1.2 Hz
+    passive, sky = (
+        np.abs(module.response(module.QUARTER, models[name], frequencies)) for name in ("passive", "skyhook")
+    )
+    assert np.max(sky) < 0.5 * np.max(passive)
