@@ -185,7 +185,7 @@ def main() -> None:
     try:
         plot(stops, "abs_stop.png")
     except ImportError as missing:
-        print(missing)
+        print(f"no picture without matplotlib: {missing}")
 
 
 if __name__ == "__main__":

@@ -188,7 +188,7 @@ def main() -> None:
     try:
         plot(quarter, "active_suspension.png")
     except ImportError as missing:
-        print(missing)
+        print(f"no picture without matplotlib: {missing}")
 
 
 if __name__ == "__main__":

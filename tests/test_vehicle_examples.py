@@ -186,3 +186,42 @@ def test_the_skyhook_leaves_no_peak_at_the_body_s_frequency(suspension: Any) -> 
         np.abs(module.response(module.QUARTER, models[name], frequencies)) for name in ("passive", "skyhook")
     )
     assert np.max(sky) < 0.5 * np.max(passive)
+
+
+# ---------------------------------------------------------------- from end to end, and a suite
+
+
+@pytest.mark.parametrize(("master", "order", "most"), [("held", 1, 2e-4), ("extrapolated", 2, 2e-6)])
+def test_coupled_fmus_come_to_the_one_model(
+    master: str, order: int, most: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = example("skyhook_from_end_to_end")
+    monkeypatch.chdir(tmp_path)
+    system = module.coupled().with_master(**module.MASTERS[master])
+    errors, made_up, result = module.convergence(system, module.twin())
+    assert module.orders(errors)[-1] == pytest.approx(order, abs=0.1) and errors[-1] < most
+    assert module.orders(made_up)[-1] == pytest.approx(order, abs=0.2)
+    assert made_up[-1] < 2e-3 * abs(result["actuator.energy"][-1])
+
+
+def test_the_suite_passes_and_finds_the_gain_that_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = example("regression_suite")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(module, "PLANTS", {name: module.PLANTS[name] for name in ("quarter_car", "brake_rig")})
+    assert {*module.CONTROLLERS} == {*mbd.controllers.names()}, "every shipped controller is in the suite"
+    module.main()
+    said = capsys.readouterr().out
+    assert "9 passed" in said and "FAILED suite/skyhook.fmu" in said and "1 failed" in said
+
+
+def test_references_of_the_suite_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reference at rest proves nothing."""
+    module = example("regression_suite")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(module, "PLANTS", {})
+    module.export()
+    for name in module.CONTROLLERS:
+        table = mbd.Result.read(tmp_path / "suite" / f"{name}_ref.csv")
+        assert all(np.ptp(table[signal]) > 0 for signal in table.names()), name
