@@ -21,7 +21,7 @@ _HOME = {
 }  # fmt: skip
 _MODULES = (
     "animation", "blocks", "cli", "controllers", "cosim", "expressions", "fmi", "fmu", "forces", "importers", "joints",
-    "models", "regression", "reproduce", "results", "schemes", "units",
+    "models", "regression", "reproduce", "results", "roads", "schemes", "units",
 )  # fmt: skip
 _ALIASES = {"fmu": "fmi", "models": "content"}  # what users call it: the room that has it
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbdfmu import Body, Box, Cylinder, Input, Marker, Model, Output, Parameter, Submodel
-from mbdfmu.forces import Translational, Tyre
+from mbdfmu import Body, Box, Cylinder, Input, Marker, Model, Output, Parameter, State, Submodel
+from mbdfmu.forces import General, Translational, Tyre
 from mbdfmu.joints import Prismatic
 
 FRONT, REAR = 1.2, -1.5  # m, the axles
@@ -55,6 +55,8 @@ PARAMETERS = {  # of the car: value, unit, text
     "tyre_stiffness": (200000, "N/m", "of each, upright"),
     "radius": (0.313, "m", "of the unloaded tyres"),
     "friction": (1, "", "of the road, factor of the tyres' own"),
+    "front_brake": (2e-4, "N.m/Pa", "torque of each front brake over its pressure"),
+    "rear_brake": (1e-4, "N.m/Pa", "torque of each rear brake over its pressure"),
     "front_load": (_share(-REAR, FRONT + RACK - REAR), "N", "of each front suspension at rest"),
     "rear_load": (_share(FRONT, -RACK), "N", "of each rear suspension at rest"),
 }
@@ -87,6 +89,8 @@ def build(height: str = "0", friction: str = "friction") -> Model:
         other = name.replace(side, {"left": "right", "right": "left"}[side])
         bar = f"-{axle}_bar*({name}.strut.length - {other}.strut.length)"
         model.add(f"{name}_bar", Translational(i=f"{name}.strut_foot", j=f"{name}.strut_top", force=bar))
+        _add_caliper(model, name, axle)
+    model.add("distance", State(rate=DRIVEN, unit="m", text="driven since the start, wherever the car's body points"))
     for name, (value, unit, about) in OUTPUTS.items():
         model.add(name, Output(value=value, unit=unit, text=about))
     return model
@@ -120,6 +124,20 @@ def _add_tyre(model: Model, name: str, height: str, friction: str) -> None:
     tyre = Tyre(i=Marker(body="ground"), j=Marker(body=f"{name}.wheel"), stiffness="tyre_stiffness", radius="radius",
                 height=f"{name}.road + {height.format(**place)}", friction=friction.format(**place))  # fmt: skip
     model.add(f"{name}_tyre", tyre)
+
+
+def _add_caliper(model: Model, name: str, axle: str) -> None:
+    """What the pressure does, on the car's own level, where controllers inside the model can reach it."""
+    pressure = Input(unit="Pa", min=0, text="of the brake, adds to the torque that is given; neither turns a wheel")
+    model.add(f"{name}_pressure", pressure)
+    torque = f"-{axle}_brake*{name}_pressure*{_sense(name)}"
+    ends = {"i": Marker(body=f"{name}.upright"), "j": Marker(body=f"{name}.wheel")}
+    model.add(f"{name}_caliper", General(**ends, torque=(0, torque, 0)))
+
+
+def _sense(name: str) -> str:
+    """Of the wheel's rotation, smooth about standstill."""
+    return f"tanh(({name}.wheel.omega_y - {name}.upright.omega_y)/0.3)"
 
 
 def _corner() -> dict[str, Any]:
@@ -208,21 +226,30 @@ def _stretching(outer: tuple[float, float, float], inner: tuple[float, float, fl
 
 
 _AHEAD, _LEFT = ("car.{k}x*cos(car.yaw) + car.{k}y*sin(car.yaw)", "car.{k}y*cos(car.yaw) - car.{k}x*sin(car.yaw)")
+STILL = 1e-3  # m/s, what smooths the speed about standstill
+DRIVEN = f"sqrt(car.vx**2 + car.vy**2 + {STILL**2}) - {STILL}"
 OUTPUTS = {
     "speed_ahead": (_AHEAD.format(k="v"), "m/s", "of the car's body, along its heading"),
     "speed_left": (_LEFT.format(k="v"), "m/s", "of the car's body, across its heading"),
     "acceleration_ahead": (_AHEAD.format(k="a"), "m/s2", "of the car's body, along its heading"),
     "acceleration_left": (_LEFT.format(k="a"), "m/s2", "of the car's body, across its heading"),
     "acceleration_up": ("car.az", "m/s2", "of the car's body"),
+    "yaw": ("car.yaw", "rad", "heading, positive to the left, from -pi to pi"),
     "yaw_rate": ("car.omega_z", "rad/s", "of the car's body, positive to the left"),
+    "path_x": ("car.x", "m", "place of the car's body on the road"),
+    "path_y": ("car.y", "m", "place of the car's body on the road, positive to the left"),
+    "driven": ("distance", "m", "way since the start, wherever the car's body points"),
     "roll": ("car.roll", "rad", "of the car's body, positive to the right"),
     "pitch": ("car.pitch", "rad", "of the car's body, positive nose down"),
 } | {
-    f"{name}_{key}": (value.format(name=name), unit, text)
+    f"{name}_{key}": (value.format(name=name, axle=name.partition("_")[0]), unit, text)
     for name in CORNERS
     for key, (value, unit, text) in {
         "wheel_speed": ("{name}.wheel.omega_y - {name}.upright.omega_y", "rad/s", "as a sensor at the upright sees it"),
         "slip": ("{name}_tyre.slip.kappa", "", "-1 where the wheel is locked"),
+        "slip_angle": ("{name}_tyre.slip.alpha", "rad", "positive where the wheel moves to its left"),
+        "brake_torque": (f"({{name}}.brake + {{axle}}_brake*{{name}}_pressure)*{_sense('{name}')}", "N.m",
+                         "of the brake on the wheel, positive against rotation ahead"),
         "load": ("{name}_tyre.force.z", "N", "of the tyre on the road"),
         "travel": ("{name}.strut.length", "m", "length of the strut"),
         "travel_rate": ("{name}.strut.length_rate", "m/s", "of the strut"),

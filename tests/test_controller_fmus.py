@@ -65,6 +65,17 @@ def test_the_same_controller_gives_the_same_bytes(tmp_path: Path) -> None:
     assert exported(tmp_path, gain=1.0).read_bytes() != first
 
 
+def test_masters_hold_what_a_sampled_controller_is_given(tmp_path: Path) -> None:
+    """Extrapolated, the sample would count with the mean over the step instead of what the plant has given."""
+    system = mbd.cosim.System("held", master={"extrapolation": 1})
+    clock = load("state_space", A=[[0.0]], B=[[1.0]]).export_fmu(tmp_path / "clock.fmu")
+    system.add("clock", clock, inputs={"u1": 1.0})
+    system.add("gain", load("pid", kp=1.0, filter_time=1.0, sample_time=0.1).export_fmu(tmp_path / "gain.fmu"))
+    system.connect("gain.setpoint", "clock.y1")
+    result = system.simulate(1.0, 0.05, record=["clock.y1", "gain.y"])
+    assert result["gain.y"][1::2] == pytest.approx(result["clock.y1"][:-1:2], abs=1e-12)
+
+
 @pytest.mark.parametrize("key", VARIANTS)
 def test_the_xml_says_what_the_controller_is(key: str, tmp_path: Path) -> None:
     controller = variant(key)
@@ -73,7 +84,7 @@ def test_the_xml_says_what_the_controller_is(key: str, tmp_path: Path) -> None:
         element = variable(root, name)
         assert element.get("variability") == ("tunable" if p.tunable else "fixed")
         assert float(element[0].get("start", "")) == p.value and (element[0].get("unit") or "") == p.unit
-    for name in controller.outputs:
+    for name in (*controller.inputs, *controller.outputs):
         assert variable(root, name).get("variability") == ("discrete" if controller.sampled else "continuous")
     for name, memory in controller.memory.items():
         assert variable(root, name)[0].tag == ("Enumeration" if memory.phases else "Real")

@@ -329,6 +329,23 @@ def test_controllers_feed_each_other_and_what_nothing_feeds_stays_an_input() -> 
     assert simulation["skyhook_force"] == pytest.approx(expected, rel=0.2)
 
 
+def test_connections_have_factors_and_offsets_as_couplings_have() -> None:
+    """A skyhook that is told twice the speed and gives half of its force, less what lifts the body."""
+    scaled = {
+        "skyhook.body_speed": {"from": "plant.body_speed", "factor": 2.0},
+        "skyhook.travel_rate": {"from": "plant.travel_rate", "factor": 2.0},
+        "plant.actuator": {"from": "skyhook.force", "factor": 0.5, "offset": -300.0},
+    }
+    twin = mbd.controllers.inside(mbd.models.load("quarter_car"), {"skyhook": load("skyhook")}, scaled)
+    result = twin.simulate(1.0, record=["actuator", "skyhook_force", "body_speed"])
+    assert result["skyhook_force"] == pytest.approx(-6000.0 * result["body_speed"], rel=1e-12)
+    assert result["actuator"] == pytest.approx(0.5 * result["skyhook_force"] - 300.0, rel=1e-12)
+    for wrong, said in (({"delayed": True}, "leave delayed out"), ({"factr": 2}, "did you mean 'factor'")):
+        with pytest.raises(mbd.ModelError, match=said):
+            links = {"plant.actuator": {"from": "skyhook.force", **wrong}}
+            mbd.controllers.inside(mbd.models.load("quarter_car"), {"skyhook": load("skyhook")}, links)
+
+
 @pytest.mark.parametrize(
     ("links", "said"),
     [

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
-PICTURES = {"energy_drift", "inputs_from_csv", "linearize_quarter_car", "pi_loop"}
+PICTURES = {
+    "abs_stop", "active_suspension", "energy_drift", "inputs_from_csv", "linearize_quarter_car", "pi_loop",
+    "skyhook_from_end_to_end",
+}  # fmt: skip
 
 
 def run(script: Path, folder: Path, *first_on_path: Path) -> str:

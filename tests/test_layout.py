@@ -24,6 +24,7 @@ ORDER = (
     ("calling",),
     ("units",),
     ("tabular",),
+    ("roads",),
     ("expressions",),
     ("quantities",),
     ("resolution",),

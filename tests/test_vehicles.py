@@ -88,6 +88,19 @@ def test_a_half_car_with_one_wheel_on_a_step() -> None:
     assert result["front_travel"] == pytest.approx(front, abs=1e-3 * step)
 
 
+def test_what_controllers_of_a_half_car_measure_are_rates_of_what_it_shows() -> None:
+    result = mbd.models.load("half_car").simulate(t_end=1.5, step_output=1e-3, tolerance=1e-8)
+    middle = slice(1, -1)
+    for rate, of in (("heave_speed", "heave"), ("pitch_rate", "pitch"), ("front_travel_rate", "front_travel")):
+        slope = (result[of][2:] - result[of][:-2]) / 2e-3
+        assert result[rate][middle] == pytest.approx(slope, abs=5e-3 * np.max(np.abs(slope))), rate
+    for axle, x in (("front", 1.2), ("rear", -1.5)):
+        speed = result["heave_speed"] + x * result["pitch_rate"]
+        assert result[f"{axle}_body_speed"] == pytest.approx(speed, abs=5e-3 * np.max(np.abs(speed))), "small angles"
+        change = 2e5 * (result[f"{axle}_deflection"] - result[f"{axle}_deflection"][0])
+        assert result[f"{axle}_wheel_load"][0] + change == pytest.approx(result[f"{axle}_wheel_load"], abs=60)
+
+
 def test_the_rear_wheel_of_a_half_car_meets_the_bump_later() -> None:
     result = mbd.models.load("half_car").simulate(step_output=0.002)
     front, rear = (result.time[np.argmax(result[f"{axle}_wheel.y"])] for axle in ("front", "rear"))
@@ -187,6 +200,26 @@ def test_gentle_braking_locks_nothing_and_dives(car: mbd.Model) -> None:
     wanted = (2 * (700 + 400) / radius + rolling) / (MASS + spinning)
     assert -result["acceleration_ahead"][-1] == pytest.approx(wanted, rel=0.02)
     assert result["pitch"][-1] > 0 and result["front_left_load"][-1] > LOADS[0]
+
+
+def test_pressures_brake_as_the_torques_that_they_stand_for(car: mbd.Model) -> None:
+    """2e-4 m3 in front and 1e-4 m3 at the rear: 40 bar are 800 and 400 N.m."""
+    pressed = {f"{w}_pressure": ([0, 0.2, 0.3], [0, 0, 40e5]) for w in WHEELS}
+    found, wanted = (car.simulate(t_end=1.5, step_output=0.01, inputs=i) for i in (pressed, braking(800, 400)))
+    for name in ("speed_ahead", "front_left_brake_torque", "rear_right_brake_torque", "pitch"):
+        assert found[name] == pytest.approx(wanted[name], abs=1e-9 * np.max(np.abs(wanted[name]))), name
+    assert found["front_left_brake_torque"][-1] == pytest.approx(800, rel=1e-6)
+
+
+def test_outputs_say_where_the_car_is_and_how_its_wheels_point(car: mbd.Model) -> None:
+    """A bend: the way driven is longer than its chord, the path bends with the heading, the wheels slip outwards."""
+    result = car.simulate(t_end=3, step_output=0.005, inputs={"rack": ([0, 0.5], [0, 0.01])}, tolerance=1e-6)
+    steps = np.hypot(np.diff(result["path_x"]), np.diff(result["path_y"]))
+    assert result["driven"][-1] == pytest.approx(np.sum(steps), rel=2e-4), "1 mm for each second at most, by smoothing"
+    assert np.hypot(result["path_x"][-1], result["path_y"][-1]) < 0.99 * result["driven"][-1]
+    turned = np.trapezoid(result["yaw_rate"], result.time)
+    assert result["yaw"][-1] == pytest.approx(turned, rel=5e-3) and turned > 0.3
+    assert all(result[f"{w}_slip_angle"][-1] < -0.005 for w in WHEELS), "to the right, out of the bend"
 
 
 def test_split_friction_turns_the_car_to_the_side_that_grips() -> None:

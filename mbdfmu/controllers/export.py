@@ -138,8 +138,9 @@ def _rows(controller: Controller) -> Iterator[dict[str, Any]]:
                "unit": p.unit, "text": p.text, "minimum": p.low, "maximum": p.high, "start": p.value}  # fmt: skip
     moving = "discrete" if controller.sampled else "continuous"
     for name, port in controller.inputs.items():
-        yield {"name": name, "causality": "input", "unit": port.unit, "text": port.text, "minimum": port.low,
-               "maximum": port.high, "start": port.start}  # fmt: skip
+        # What is continuous a master may replace by its mean over a step, and samples would see that.
+        yield {"name": name, "causality": "input", "variability": moving, "unit": port.unit, "text": port.text,
+               "minimum": port.low, "maximum": port.high, "start": port.start}  # fmt: skip
     for name, port in controller.outputs.items():
         yield {"name": name, "causality": "output", "variability": moving, "unit": port.unit, "text": port.text,
                "minimum": port.low, "maximum": port.high}  # fmt: skip

@@ -6,7 +6,7 @@ States become states of the model, laws its expressions and events: what is simu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mbdfmu.controllers.base import Controller
@@ -15,6 +15,7 @@ from mbdfmu.controllers.parts import Part, SampledPart, Sections
 from mbdfmu.errors import ModelError, did_you_mean
 
 if TYPE_CHECKING:
+    from mbdfmu.cosim.description import Coupling
     from mbdfmu.description import Description
     from mbdfmu.facade import Model
 
@@ -39,16 +40,15 @@ def alone(controller: Controller, name: str) -> Model:
     return model
 
 
-def inside(
-    model: M, controllers: Mapping[str, Controller], connections: Mapping[str, str], plant: str = "plant"
-) -> M:
+def inside(model: M, controllers: Mapping[str, Controller], connections: Mapping[str, Any], plant: str = "plant") -> M:
     """The model with the controllers in it: one set of equations instead of a co-simulation.
 
     Sampled ones take their samples at the start and every `sample_time` from then on, as beside the model.
 
     `connections` are inputs with the output that feeds each: {"skyhook.body_speed": "plant.body_speed",
-    "plant.actuator": "skyhook.force"}. Inputs of controllers that nothing feeds become inputs of the model, called
-    `skyhook_body_speed`; so are parameters, states and outputs.
+    "plant.actuator": "skyhook.force"}, or as a system file couples, {"from": "skyhook.force", "factor": 0.5, "offset":
+    10}. Inputs of controllers that nothing feeds become inputs of the model, called `skyhook_body_speed`; so are
+    parameters, states and outputs.
     """
     description = model.description.whole()
     wiring = _Wiring(description, controllers, connections, plant)
@@ -84,8 +84,9 @@ class _Wiring:
 
     description: Description
     controllers: Mapping[str, Controller]
-    connections: Mapping[str, str]
+    connections: Mapping[str, Any]
     plant: str
+    couplings: dict[str, Coupling] = field(init=False)
 
     def __post_init__(self) -> None:
         apart = sum(c.sampled for c in self.controllers.values()) > 1
@@ -93,19 +94,21 @@ class _Wiring:
             name: SampledPart(f"{name}_", c, name, LATE, apart) if c.sampled else Part(f"{name}_", c)
             for name, c in self.controllers.items()
         }
+        self.couplings = _couplings(self.connections)
 
     @property
-    def driven(self) -> dict[str, str]:
-        """Inputs of the plant: the output that feeds each."""
-        ends = {_split(end): source for end, source in self.connections.items()}
-        return {port: source for (owner, port), source in ends.items() if owner == self.plant}
+    def driven(self) -> dict[str, Coupling]:
+        """Inputs of the plant: what feeds each."""
+        ends = {_split(end): coupling for end, coupling in self.couplings.items()}
+        return {port: coupling for (owner, port), coupling in ends.items() if owner == self.plant}
 
     # ---- checks
 
     def check(self) -> None:
         """All that does not fit, as one ModelError."""
         problems = [*self._bad_names()]
-        for end, source in self.connections.items():
+        for end, coupling in self.couplings.items():
+            source = coupling.source
             problems += [f"connections: {end} <- {source}: {p}" for p in self._bad_ends(end, source)]
         if problems:
             raise ModelError(problems)
@@ -148,18 +151,25 @@ class _Wiring:
         parts = [part.sections(self._fed(name, (), part.sampled)) for name, part in self.parts.items()]
         late = [part.late_events() for part in self.parts.values()]
         variables = {}
-        for port, source in self.driven.items():
+        for port, coupling in self.driven.items():
             given = self.description.inputs[port]
-            variables[port] = Variable(value=self._value(source, (), False).text, unit=given.unit, text=given.text)
+            variables[port] = Variable(value=self._scaled(coupling, (), False).text, unit=given.unit, text=given.text)
         return _merged(*parts, *late, {"variables": variables})
 
     def _fed(self, name: str, above: tuple[str, ...], sampling: bool) -> dict[str, Symbol]:
         """What each input of a controller is: at samples (`sampling`), or what acts at any time."""
         part, fed = self.parts[name], {}
         for port in part.controller.inputs:
-            source = self.connections.get(f"{name}.{port}")
-            fed[port] = Symbol(part.name(port)) if source is None else self._value(source, above, sampling)
+            coupling = self.couplings.get(f"{name}.{port}")
+            fed[port] = Symbol(part.name(port)) if coupling is None else self._scaled(coupling, above, sampling)
         return fed
+
+    def _scaled(self, coupling: Coupling, above: tuple[str, ...], sampling: bool) -> Symbol:
+        """factor * output + offset."""
+        value = self._value(coupling.source, above, sampling)
+        if coupling.factor not in (None, 1.0):
+            value = Symbol(f"({coupling.factor!r}*{value.text})")
+        return Symbol(f"({value.text} + {coupling.offset!r})") if coupling.offset else value
 
     def _value(self, source: str, above: tuple[str, ...], sampling: bool) -> Symbol:
         owner, port = _split(source)
@@ -174,6 +184,23 @@ class _Wiring:
             raise ModelError(f"connections: controllers feed each other in a circle: {' <- '.join((*above, source))}")
         value = part.seen(port, self._fed(owner, (*above, source), sampling))
         return Symbol(f"({text_of(value)})")
+
+
+def _couplings(connections: Mapping[str, Any]) -> dict[str, Coupling]:
+    from mbdfmu.cosim.description import Coupling
+
+    found, problems = {}, []
+    for end, given in connections.items():
+        try:
+            found[end] = Coupling(**({"from": given} if isinstance(given, str) else given))
+        except ModelError as error:
+            problems += [f"connections.{end}: {problem}" for problem in error.problems]
+            continue
+        if found[end].delayed:
+            problems.append(f"connections.{end}: a model has no communication points; leave delayed out")
+    if problems:
+        raise ModelError(problems)
+    return found
 
 
 def _split(end: str) -> tuple[str, str]:

@@ -145,15 +145,16 @@ class Coupled:
             change = self._change(before) if k else np.inf
             if change <= self.settings.iteration_tolerance:
                 break
-        self.polynomials = polynomials
         if self.settings.iterations > 1 and change > self.settings.iteration_tolerance:
             raise StepFailed(self._divergence(before))
 
     def _sweep(self, polynomials: Matrix, end: float) -> None:
         """All FMUs that are due, once; with Gauss-Seidel those that follow know what the former have found."""
         in_turn = self.settings.algorithm == "gauss-seidel"
+        self.polynomials = polynomials.copy()
         for slave in self.slaves:
             if self._is_due(slave, end):
+                self.polynomials[:, slave.inputs] = polynomials[:, slave.inputs]  # what it is told; others hear more
                 self._move(slave, polynomials, end)
                 if in_turn and len(self._fed[slave]):
                     self._tell(slave, polynomials, end)
