@@ -110,9 +110,15 @@ ROBOT = """<robot name="arm"><link name="base"/><link name="bar"><inertial><mass
 """
 
 
+RIDE = """{"format_version": 1, "name": "ride", "fmus": {"car": "car.fmu", "skyhook": "skyhook.fmu"}, "couplings": {
+"skyhook.body_speed": "car.body_speed", "skyhook.travel_rate": "car.travel_rate", "car.actuator": "skyhook.force"},
+"experiment": {"stop_time": 1, "step": 0.001}}"""
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_examples_of_the_help_run(verb: str) -> None:
     Path("robot.urdf").write_text(ROBOT, encoding="utf-8")  # the folder is the test's own
+    Path("ride.json").write_text(RIDE, encoding="utf-8")
     commands = examples(verb)
     assert any(command.startswith(f"mbdfmu {verb}") for command in commands), f"the help of {verb} has no example"
     for command in commands:

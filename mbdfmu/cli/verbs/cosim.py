@@ -25,9 +25,11 @@ _WRITTEN = (".json", ".ssp")
 
 @click.command(
     epilog=example(
-        "mbdfmu cosim brakes.json -t 10 --step 1e-3 -o out.csv",
-        "mbdfmu cosim brakes.json --set car.friction=0.4 --extrapolation 1 --record 'car.*slip*' -o out.h5 --plot",
-        "mbdfmu cosim brakes.json --save brakes.ssp",
+        "mbdfmu export-fmu quarter_car -o car.fmu",
+        "mbdfmu export-fmu skyhook -o skyhook.fmu",
+        "mbdfmu cosim ride.json -t 3 --step 1e-3 -o out.csv",
+        "mbdfmu cosim ride.json --set car.bump=0.08 --extrapolation 1 --record 'car.*load*' -o out.h5",
+        "mbdfmu cosim ride.json --save ride.ssp",
     )
 )
 @click.argument("system", metavar="SYSTEM")
@@ -80,9 +82,10 @@ def command(
     record: tuple[str, ...],
     **given: Any,
 ) -> None:
-    """Run the coupled FMUs of a SYSTEM file (.json, .ssp) from time 0.
+    """Run the coupled FMUs of a SYSTEM file.
 
-    Says how values pass, what it took and, if no file is asked for, the final values. Ends with 1 if an FMU fails or
+    The file is .json, .ssp or .ssd; the run begins at time 0. Shows the couplings and, if no file is asked for, the
+    final values. Ends with 1 if an FMU fails or
     stops and with 130 after Ctrl-C; what was computed until then is written.
     """
     from mbdfmu.cosim import System
