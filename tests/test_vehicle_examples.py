@@ -76,6 +76,13 @@ def test_on_a_split_road_the_driver_holds_the_car_that_can_be_steered(car: Any) 
     assert np.max(np.abs(held["driver.y"])) <= 0.07
 
 
+def test_without_a_driver_the_split_road_turns_the_car_with_anti_lock_brakes_too(car: Any) -> None:
+    """Each wheel brakes as well as it can, those on the right more: nothing but the steering stands against that."""
+    module, _, fmus = car
+    alone = module.system(fmus, "split", True).with_parameters({"driver.kp": 0.0, "driver.kd": 0.0})
+    assert np.max(np.abs(module.stop(alone).yaw)) > 90
+
+
 def test_a_stop_on_an_even_road_is_straight(car: Any) -> None:
     """But for rounding, which the unstable motion of locked wheels lets grow."""
     _, stops, _ = car
