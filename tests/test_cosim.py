@@ -130,6 +130,18 @@ def test_only_outputs_are_sources_and_nothing_is_driven_twice(folder: Path) -> N
         system.check()
 
 
+def test_both_ends_of_a_coupling_are_looked_at(folder: Path) -> None:
+    system = System("wrong")
+    system.add("mass", folder / "mass.fmu")
+    system.connect("mass.pull", "mass.sped")
+    with pytest.raises(ModelError) as caught:
+        system.check()
+    assert [problem.partition(";")[0] for problem in caught.value.problems] == [
+        "couplings.mass.pull: FMU 'mass' has no variable 'pull'",
+        "couplings.mass.pull: FMU 'mass' has no variable 'sped'",
+    ]
+
+
 def test_units_of_one_quantity_are_converted_and_said(folder: Path, tmp_path: Path) -> None:
     edited(folder / "mass.fmu", tmp_path / "mass.fmu", 'unit="m/s"', 'unit="km/h"')
     shutil.copy(folder / "actuator.fmu", tmp_path)

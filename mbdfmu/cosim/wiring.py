@@ -84,11 +84,14 @@ def wired(
 
 def _link(target: str, coupling: Coupling, fmus: Mapping[str, FmuInfo]) -> Link:
     to, of = split(target), split(coupling.source)
-    end, source = _variable(fmus, to), _variable(fmus, of)
+    end, source = _ends(fmus, to, of)
+    problems = []
     if end.causality != "input":
-        raise ModelError(f"is {_article(end.causality)}; only inputs can be coupled")
+        problems.append(f"is {_article(end.causality)}; only inputs can be coupled")
     if source.causality != "output":
-        raise ModelError(f"{coupling.source} is {_article(source.causality)}; values can be taken from outputs only")
+        problems.append(f"{coupling.source} is {_article(source.causality)}; values can be taken from outputs only")
+    if problems:
+        raise ModelError(problems)
     _check_kinds(source, coupling.source, end)
     factor = _factor(source.unit, end.unit, coupling)
     moving = all(v.is_real and v.variability == "continuous" for v in (source, end))
@@ -100,6 +103,19 @@ def _outside(fmus: Mapping[str, FmuInfo], place: Place) -> Link:
     v = fmus[place[0]].variable(place[1])
     return Link(target=place, source=None, continuous=v.is_real and v.variability == "continuous",
                 nominal=v.nominal)  # fmt: skip
+
+
+def _ends(fmus: Mapping[str, FmuInfo], *places: Place) -> list[FmuVariable]:
+    """The variables; a ModelError names all that are not there."""
+    found, problems = [], []
+    for place in places:
+        try:
+            found.append(_variable(fmus, place))
+        except ModelError as error:
+            problems += error.problems
+    if problems:
+        raise ModelError(problems)
+    return found
 
 
 def _variable(fmus: Mapping[str, FmuInfo], place: Place) -> FmuVariable:
