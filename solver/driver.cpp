@@ -358,7 +358,7 @@ void Driver::controlled_steps(double t, double until, Poll poll, void* context, 
             const bool arrived = taken(result, h, to);
             follow(h, result.error, after_rejection);
             after_rejection = false;
-            if (s.t > t) s.ahead = s.t, s.t -= h, within_last_step(t);
+            if (to > t) s.ahead = s.t, s.t -= h, within_last_step(t);
             if (!arrived || paused()) return;
         } else {
             after_rejection = cut(result, h) || after_rejection;

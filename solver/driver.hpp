@@ -75,6 +75,7 @@ private:
     void locate(double h);
     double approach(double quiet, double beyond, double near_enough);
     bool drifted_into(double first, double width, double longest);
+    void drift_to(double t);
     void look();
     void act_or_wait();
     void cross_break(double at);

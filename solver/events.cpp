@@ -61,11 +61,11 @@ void Driver::act_or_wait() {
 // After a step of size h from `before_`.
 bool Driver::occurred(double h) {
     happenings_.see();
+    if (happenings_.excess() > 0) locate(h);
     if (!(happenings_.excess() > 0)) {
         happenings_.remember_sides(true);
         return false;
     }
-    locate(h);
     act_or_wait();
     return true;
 }
@@ -77,19 +77,22 @@ bool Driver::reached_from_before(double d) {
     s = before_;
     if (short_of_a_step(d)) {
         drift(d);
-        return true;
+    } else {
+        if (scheme_->step(instance_, d, statistics).status != Status::done) return false;
+        scheme_->accept(instance_);
+        instance_.follow_turns();
+        s.drift = 0;
     }
-    if (scheme_->step(instance_, d, statistics).status != Status::done) return false;
-    scheme_->accept(instance_);
-    instance_.follow_turns();
-    s.drift = 0;
+    s.t = std::min(s.t, after_.t);  // the sum may be rounded beyond where the event has occurred
     return true;
 }
 
 // Shorter steps from `before_` end where nothing has occurred (lo) or something has (hi), until both are one time:
-// secants (Illinois), halved where these are slow. The motion goes on from hi.
+// secants (Illinois), halved where these are slow. The motion goes on from hi, and never from beyond the end of the
+// step: inputs may jump there, or a break may lie there. Where nothing occurs up to it after all, the motion is there.
 void Driver::locate(double h) {
     State& s = instance_.state;
+    const double end = s.t;
     double lo = 0, hi = h, f_hi = happenings_.excess(), quiet = 0;
     after_ = s;
     last_quiet_ = s = before_;
@@ -114,8 +117,19 @@ void Driver::locate(double h) {
     }
     quiet = approach(quiet, hi, near * h);
     if (!drifted_into(hi - quiet, width, far * h)) s = after_;
+    if (s.t > end) drift_to(end);
     s.last_step = std::max(before_.last_step, h);
     happenings_.see();
+}
+
+// From the last time before, without a step; what the scheme knows of steps ends there.
+void Driver::drift_to(double t) {
+    State& s = instance_.state;
+    s = last_quiet_;
+    drift(t - s.t);
+    s.t = t;
+    happenings_.see();
+    if (!(happenings_.excess() > 0)) restart();
 }
 
 // Sizes at which no step ends may lie on either side of where the search went: the motion before goes on as far as

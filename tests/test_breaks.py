@@ -15,6 +15,7 @@ from mbdfmu.analyses.native import _solver
 from mbdfmu.description import Description
 from mbdfmu.expressions import switching_times
 from mbdfmu.lowering import lower
+from mbdfmu.schemes import Scheme
 
 CURVE = ex.Curve((0.0, 1.0, 3.0, 4.0), (0.0, 2.0, 6.0, 5.0))  # no corner at 1, where its slope stays
 
@@ -136,6 +137,21 @@ def test_the_motion_around_a_jump_is_exact() -> None:
         result = model.simulate(2.0, 0.05, tolerance=1e-6, parameters={"t0": t0})
         after = np.maximum(result.time - t0, 0.0)
         np.testing.assert_allclose(result["s"], after**2, atol=1e-9)  # no step saw the jump: only rounding is left
+
+
+@pytest.mark.parametrize("scheme", list(Scheme.members()))
+def test_events_a_few_roundings_from_a_jump_do_not_hide_it(scheme: str) -> None:
+    """Found once, before it, at it or after it. The force is constant on both sides, so that steps which begin anew
+    leave the motion as it was but for rounding."""
+    event = {"when": "time > t0 + d and n < 1", "set": {"n": "n + 1"}}
+    values = {"t0": 0.7303, "height": 2.0, "d": 1e9}
+    parts = {"parameters": values, "states": {"n": {"rate": 0}}, "events": {"e": event}}
+    plant = mbd.Model.from_description(pushed("if(time < t0, 0, height)", **parts))
+    without = plant.simulate(2.0, 0.05, scheme=scheme)
+    for roundings in (-1000, -8, -5, -4, -3, -1, 0, 1, 3, 4, 5, 8, 1000):
+        result = plant.simulate(2.0, 0.05, scheme=scheme, parameters={"d": roundings * np.spacing(0.7303)})
+        assert len(result.events) == 1
+        np.testing.assert_allclose(result["s"], without["s"], rtol=0, atol=1e-13)
 
 
 def test_a_kink_costs_no_order() -> None:

@@ -14,12 +14,13 @@ import fmpy
 import numpy as np
 import pytest
 from test_blob import OWN_ERRORS, damaged, run, signed
-from test_events import model, names, refused
+from test_events import model, names, pendulum, refused
 from test_fmi3 import opened as opened3
 from test_model_exchange import cvode, exported, opened
 
 import mbdfmu as mbd
 from mbdfmu import _solver
+from mbdfmu.analyses import Settings
 from mbdfmu.errors import ModelError, StepFailed
 from mbdfmu.lowering import lower
 from mbdfmu.schemes import Scheme
@@ -464,3 +465,120 @@ def test_model_files_keep_what_is_set(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="heating: the key is given twice"):
         (tmp_path / "t.json").write_text('{"a": {"heating": 1, "heating": 2}}')
         mbd.Model.load(tmp_path / "t.json")
+
+
+# ---------------------------------------------------------------- where inputs jump
+
+EVERY: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in Scheme.members()]
+EVERY += [("direct", {"formula": name}) for name in ("rk4", "adams", "ab3", "mampc4")]
+BY_EVERY = pytest.mark.parametrize(("scheme", "options"), EVERY, ids=str)
+PUSHES = [math.sin(k * k) for k in range(20)]  # of 10 ms each, no two of them alike
+ROUNDINGS = (-1000, -30, -8, -3, -2, -1, 0, 1, 2, 3, 8, 30, 1000)  # from a communication point to an event
+LATE = 1e-10  # of a step: how late an event may be found (T9.2)
+NEVER = 1e9
+
+
+class Runs:
+    """A mass on a spring that an input pushes, and a side of it that events change; a bar that swings beside it."""
+
+    SHOWN = ("s", "der(s)", "bar.phi", "bar.omega")
+
+    def __init__(self, event: dict[str, Any]) -> None:
+        force = "-400*s - 2*der(s) + 20*push + 5*side"
+        lowered = lower(
+            pendulum(
+                parameters={"limit": NEVER},
+                inputs={"push": {"unit": "N"}},
+                states={"count": {"rate": 0}, "side": {"rate": 0, "start": 1}},
+                coordinates={"s": {"unit": "m", "start": 0.1, "force": force}},
+                mass={"s": 1},
+                events={"e": {**event, "set": {"side": "-side", "count": "count + 1"}}},
+            ).description
+        )
+        self.system, self.limit = _solver.System(lowered.blob), lowered.parameters["limit"]
+        self.places = [lowered.signals.index(name) for name in self.SHOWN]
+
+    def __call__(self, settings: Settings, begin: float, pushes: list[float], limit: float = NEVER) -> Any:
+        """What is shown every 10 ms, where the push jumps, and the events."""
+        sim, shown = _solver.Simulation(self.system, *settings.native()), []
+        sim.set_parameter(self.limit, limit)
+        sim.start(time=begin)
+        for k, push in enumerate(pushes):
+            sim.set_input(0, push, 0.0)
+            sim.advance(begin + 0.01 * (k + 1))
+            assert sim.time == begin + 0.01 * (k + 1)
+            sim.restore(sim.save())  # it is no state within a step
+            sim.report()
+            shown.append(sim.signals()[self.places])
+        return np.array(shown), sim.events
+
+
+@pytest.fixture(scope="module")
+def by_time() -> Runs:
+    return Runs({"when": "time > limit + 0.01*count"})
+
+
+@pytest.fixture(scope="module")
+def by_place() -> Runs:
+    return Runs({"when": "s > limit and count < 1"})
+
+
+@BY_EVERY
+@pytest.mark.parametrize("begin", [0.0, 1.0, 100.0])
+def test_events_a_few_roundings_from_where_inputs_jump(
+    by_time: Runs, scheme: str, options: dict[str, Any], begin: float
+) -> None:
+    """Against inputs that do what the events do. A change of side is one of 10 m/s2, which is late by what the event is
+    and what it was moved by: steps of the same size differ by that alone, others by no more than their own error."""
+    without = [push + (0, -0.5)[k % 2] for k, push in enumerate(PUSHES)]
+    exact = by_time(Settings(scheme="radau", tolerance=1e-11), begin, without)[0]
+    far = 1000 * np.spacing(begin + 0.01)
+    for stepping, step in (({"step": 1e-3}, 1e-3), ({"tolerance": 1e-6}, 1e-2)):
+        settings = Settings(scheme=scheme, options=options, **stepping)
+        reference = by_time(settings, begin, without)[0]
+        allowed = 30 * (far + LATE * step)
+        if step > 1e-3:
+            allowed += 2 * np.max(np.abs(reference - exact))
+        for roundings in ROUNDINGS:
+            first = begin + 0.01 + roundings * np.spacing(begin + 0.01)
+            shown, events = by_time(settings, begin, PUSHES, first)
+            assert len(events) in (19, 20)  # the last one is at the end
+            late = [t - (first + 0.01 * k) for k, (t, _) in enumerate(events)]
+            assert -1e-15 * (begin + 1) <= min(late) <= max(late) <= LATE * step + 1e-15 * (begin + 1)
+            np.testing.assert_allclose(shown, reference, rtol=0, atol=allowed)
+
+
+@BY_EVERY
+@pytest.mark.parametrize("begin", [0.0, 100.0])
+def test_events_a_few_roundings_from_what_is_reached_where_inputs_jump(
+    by_place: Runs, scheme: str, options: dict[str, Any], begin: float
+) -> None:
+    """A step to the communication point gets there, one that ends right before it and the way that is left may not: the
+    event is in this interval or the next then, a few roundings of the place at 0.5 m/s from that point."""
+    pushes = [4.0, 4.5, 3.5]
+    for stepping in ({"step": 1e-3}, {"tolerance": 1e-6}):
+        settings = Settings(scheme=scheme, options=options, **stepping)
+        reached = by_place(settings, begin, pushes)[0][1, 0]
+        for roundings in ROUNDINGS[1:-1]:
+            _, events = by_place(settings, begin, pushes, reached + roundings * np.spacing(reached))
+            assert len(events) == 1
+            assert events[0][0] == pytest.approx(begin + 0.02, abs=2e-12, rel=1e-15)
+
+
+@pytest.mark.parametrize("scheme", list(Scheme.members()))
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-10])
+def test_a_clock_on_a_rough_road(scheme: str, tolerance: float) -> None:
+    """A counter at the communication points moves nothing: the motion of a quarter car is that without it, but for the
+    error of steps that begin anew a little later. Schemes of order 2 leave less than 5 sqrt(tolerance) mm."""
+    clock = {"states": {"n": {"rate": "0"}}, "events": {"clock": {"when": "time > n*0.005", "set": {"n": "n + 1"}}}}
+    plain = mbd.models.load("quarter_car")
+    clocked = mbd.Model.from_description(mbd.Description(**{**plain.description.to_data(), **clock}))
+    heights = []
+    for plant in (plain, clocked):
+        sim, rng = plant.start(scheme=scheme, tolerance=tolerance), np.random.default_rng(1)
+        for _ in range(40):
+            sim["road"] = rng.uniform(-0.01, 0.01)
+            sim.step(0.005)
+        heights.append([sim["body.y"], sim["wheel.y"]])
+    assert len(sim.events) in (40, 41)  # the sum of the steps may be a few roundings below the last time
+    np.testing.assert_allclose(heights[1], heights[0], rtol=0, atol=5e-3 * math.sqrt(tolerance) + 1e-12)
