@@ -19,7 +19,6 @@ from mbdfmu.controllers import (
     tunable,
     unknown_wheels,
     wheel_names,
-    where,
 )
 
 
@@ -29,7 +28,8 @@ class AbsSlip(Controller, name="abs_slip"):
 
     A PI controller of slip gives the torque that is taken away, between 0 and the demand; at these limits its integral
     is led back. Its gains grow with speed, as the inertia of the wheel against slip does, so that the loop is as fast
-    at any speed. Below the cut-out speed the driver has the brake alone. The hydraulics may lag behind.
+    at any speed. From one and a half times the cut-out speed on it gives way, and below that speed the driver has the
+    brake alone. The hydraulics may lag behind.
     """
 
     lock_limit: ClassVar[float] = 0.1  # s that a wheel is locked at most above 15 km/h, as tests hold it to
@@ -73,13 +73,15 @@ class AbsSlip(Controller, name="abs_slip"):
         outputs: dict[str, Any] = {}
         rates: dict[str, Any] = {}
         speed, demand = maximum(u["speed"], 0.0), maximum(u["demand"], 0.0)
+        # Without a jump, which no integrator with a tight tolerance would pass.
+        share = limited(2.0 * (speed / maximum(self.cut_out, 1e-3) - 1.0), 0.0, 1.0)
         for w in self._wheels:
             excess = -u[f"slip{w}"] - self.set_slip
             wanted = self.gain * speed * excess + x[f"integral{w}"]
             taken = limited(wanted, 0.0, demand)
             led_back = (taken - wanted) / self.tracking_time
             rates[f"integral{w}"] = self.integral_gain * speed * excess + led_back
-            torque = where(u["speed"] > self.cut_out, demand - taken, demand)
+            torque = demand - share * taken
             if self.lag is not None:
                 rates[f"pressed{w}"] = (torque - x[f"pressed{w}"]) / self.lag
                 torque = minimum(x[f"pressed{w}"], demand)
