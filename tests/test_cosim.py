@@ -183,6 +183,15 @@ def test_outputs_that_answer_at_once_are_read_after_their_inputs(folder: Path) -
     assert result["mass.acceleration"] == pytest.approx(expected, rel=1e-12)
 
 
+def test_recorded_inputs_and_locals_belong_to_the_time_of_their_row(folder: Path) -> None:
+    """They were what they had been a step before."""
+    names = ["mass.force", "actuator.force", "mass.der(v)", "mass.acceleration", "actuator.speed", "mass.speed"]
+    result = pair(folder).simulate(0.5, 0.1, record=names)
+    assert np.array_equal(result["mass.force"], result["actuator.force"])
+    assert np.array_equal(result["actuator.speed"], result["mass.speed"])
+    assert result["mass.der(v)"] == pytest.approx(result["mass.acceleration"], rel=1e-13)
+
+
 def test_a_chain_through_feedthrough_passes_in_one_point(folder: Path) -> None:
     system = System("chain")
     for name in ("a", "b", "c"):
