@@ -290,6 +290,35 @@ def test_a_system_is_stepped_read_and_set_by_hand(folder: Path) -> None:
             run.step(-1)
 
 
+def test_a_closed_run_is_refused_and_does_not_crash(folder: Path) -> None:
+    run = pair(folder).start()
+    run.close()
+    run.close()
+    for use in (lambda: run.step(0.1), lambda: run["mass.speed"], lambda: run.__setitem__("mass.push", 1.0)):
+        with pytest.raises(ModelError, match="system 'pair' is closed; start it again"):
+            use()
+
+
+def test_an_element_set_by_hand_leaves_the_coupled_ones_of_its_array(folder: Path, tmp_path: Path) -> None:
+    """They fell back to their start values for a step."""
+    model = mbd.Model("sums")
+    model.add("u", mbd.Input(start=(1.0, 2.0, 3.0)))
+    model.add("x", mbd.State(rate="u[1] + 10*u[2] + 100*u[3]"))
+    model.add("y", mbd.Output(value="x"))
+    export(model, tmp_path, interface="cs3")
+    system = System("array")
+    system.add("mass", folder / "mass.fmu")
+    system.add("sums", tmp_path / "sums.fmu")
+    system.connect("sums.u[2]", "mass.speed", factor=1.0)
+    with system.start() as run:
+        run.step(0.1)
+        speed, before = float(run["mass.speed"]), float(run["sums.y"])
+        run["sums.u[3]"] = 0.0
+        assert run["sums.u[1]"] == 1.0 and run["sums.u[2]"] == speed
+        run.step(0.1)
+        assert run["sums.y"] - before == pytest.approx(0.1 * (1 + 10 * speed), rel=1e-9)
+
+
 def test_inputs_from_outside_reach_the_fmus_as_lines(folder: Path, tmp_path: Path) -> None:
     """A push that rises in a line is followed within steps, so the error is that of the coupling alone."""
     (tmp_path / "push.csv").write_text("time [s],mass.push [N]\n0,0\n1,4\n")

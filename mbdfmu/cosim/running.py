@@ -62,7 +62,7 @@ class Running:
         self._wiring = wired(description, self._facts, recorded, given)
         self._check_given(given)
         self.notes = list(self._wiring.notes)
-        self._failed = False
+        self._failed = self._is_closed = False
         with ExitStack() as undo:
             self._slaves = [self._slave(name, undo) for name in description.fmus]
             self._coupled = Coupled(
@@ -87,7 +87,12 @@ class Running:
 
     def close(self) -> None:
         """Free all FMUs; a second time nothing happens."""
+        self._is_closed = True
         self._close()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ModelError(f"system '{self._description.name}' is closed; start it again")
 
     # ---- start
 
@@ -208,9 +213,11 @@ class Running:
             raise ModelError(f"'{name}' is coupled; set what it takes its value from")
         if variable.causality != "input" and variable.variability != "tunable":
             raise ModelError(f"'{name}' is {variable.variability} {variable.causality} and cannot be set now")
+        slave.instance.call(slave.instance.calls.recall, variable)
         slave.instance.call(slave.instance.calls.set, variable, converted(variable, value))
 
     def _found(self, name: str) -> tuple[Slave, FmuVariable]:
+        self._check_open()
         fmu, variable = split(name)
         if fmu not in self._facts:
             raise ModelError(f"no FMU is called {fmu!r}{did_you_mean(fmu, self._facts)}; a name is FMU.VARIABLE")
@@ -233,6 +240,7 @@ class Running:
 
     def listen(self) -> None:
         """What the FMUs say is heard from now on, whatever else has used fmpy."""
+        self._check_open()
         for slave in self._slaves:
             slave.instance.calls.take_the_word()
 
