@@ -15,6 +15,7 @@ from coupled_fmus import actuator, exact, export, mass, pair, through
 import mbdfmu as mbd
 from mbdfmu.cli import main
 from mbdfmu.cosim import System, SystemDescription
+from mbdfmu.cosim.simulating import stops
 from mbdfmu.errors import ModelError, StepFailed
 
 
@@ -341,6 +342,36 @@ def test_start_values_parameters_and_constant_inputs_are_set(folder: Path) -> No
 def test_rows_are_written_at_the_times_asked_for(folder: Path) -> None:
     result = pair(folder).simulate(1.0, 0.03, step_output=0.1, record=["mass.place"])
     assert result.time == pytest.approx(np.arange(11) * 0.1, abs=1e-12)
+
+
+def test_times_that_cannot_be_are_named_and_zero_is_a_time(folder: Path) -> None:
+    """An end at 0 was taken for none, a step of 0 for the default."""
+    system = pair(folder)
+    assert system.simulate(0, 0.25, t_start=-1).time == pytest.approx([-1, -0.75, -0.5, -0.25, 0])
+    with pytest.raises(ModelError) as caught:
+        system.simulate("1", 0, step_output=-1)  # type: ignore[arg-type]
+    assert caught.value.problems == [
+        "t_end must be a finite number of seconds, found '1'",
+        "step must be a positive number of seconds, found 0",
+        "step_output must be a positive number of seconds, found -1",
+    ]
+    with pytest.raises(ModelError, match="t_end must lie behind t_start = 2 s, found 1 s"):
+        system.simulate(1, 0.1, t_start=2)
+    with pytest.raises(ModelError, match="step must be a positive number of seconds, found -1"):
+        pair(folder, tolerance=1e-3).simulate(1, -1)
+
+
+@pytest.mark.parametrize("begin", [0.0, -5.0, 36000.0, 1e6])
+def test_steps_of_their_own_leave_no_tiny_steps(folder: Path, begin: float) -> None:
+    """30 ms are three steps of 10 ms, however times are rounded; at 1e6 s there was no step at all."""
+    result = pair(folder, actuator_step=0.03).simulate(begin + 1, 0.01, t_start=begin)
+    assert result.time == pytest.approx(begin + np.arange(101) * 0.01, abs=1e-9)
+    assert np.flatnonzero(np.diff(result["actuator.force"])).tolist() == [*range(2, 99, 3)]
+
+
+def test_times_of_steps_and_rows_that_differ_by_rounding_are_one() -> None:
+    found, recorded = stops(1e6, 1e6 + 1, 1e-3, 1e-2, [])
+    assert len(found) == 1000 and recorded is not None and len(recorded) == 100
 
 
 def test_without_couplings_fmus_run_as_alone(folder: Path) -> None:
