@@ -17,6 +17,7 @@ from mbdfmu.cli import main
 from mbdfmu.cosim import System, SystemDescription
 from mbdfmu.cosim.simulating import stops
 from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.fmi.calls import DISCARD, FATAL
 
 
 @pytest.fixture(scope="module")
@@ -273,6 +274,72 @@ def test_steps_that_must_be_taken_back_need_fmus_that_can(folder: Path, tmp_path
     shutil.copy(folder / "actuator.fmu", tmp_path)
     with pytest.raises(ModelError, match=r"master.iterations: .* which FMU 'mass' cannot .*leave iterations out"):
         pair(tmp_path, iterations=5).simulate(0.1, 0.01)
+
+
+def test_steps_of_one_size_are_kept_where_an_fmu_takes_no_others(folder: Path, tmp_path: Path) -> None:
+    flag = 'canHandleVariableCommunicationStepSize="{}"'
+    edited(folder / "mass.fmu", tmp_path / "mass.fmu", flag.format("true"), flag.format("false"))
+    shutil.copy(folder / "actuator.fmu", tmp_path)
+    assert len(pair(tmp_path).simulate(1.0, 0.1).time) == 11
+    with pytest.raises(StepFailed, match=r"FMU 'mass' takes steps of one size only .* at t = 0.9 s") as caught:
+        pair(tmp_path).simulate(1.0, 0.3)
+    assert caught.value.result.time[-1] == pytest.approx(0.9)
+    with pytest.raises(ModelError, match=r"master.tolerance: steps vary in size, which FMU 'mass' cannot take"):
+        pair(tmp_path, tolerance=1e-3).simulate(1.0, 0.1)
+
+
+@pytest.mark.parametrize("master", [{}, {"tolerance": 1e-2}, {"iterations": 20}])
+def test_an_fmu_that_is_lost_is_not_called_again(folder: Path, master: dict[str, object]) -> None:
+    """After fmi2Fatal no function may be called, not even to go back for a smaller step."""
+    with pair(folder, **master).start() as run:
+        run.step_size = 0.1
+        run.step(0.1)
+        lost = run._slaves[0]
+        lost._step, lost.restore = lambda time, size: FATAL, lambda state: pytest.fail("called again")  # type: ignore
+        with pytest.raises(StepFailed, match=r"FMU 'mass' gave up at t = 0.1 s"):
+            run.step(0.1)
+        with pytest.raises(StepFailed, match="start the system again"):
+            run.step(0.1)
+
+
+def test_an_fmu_that_has_ended_the_simulation_ends_it_under_error_control_too(folder: Path) -> None:
+    with pair(folder, tolerance=1e-2).start() as run:
+        run.step_size = 0.1
+        run.step(0.1)
+        calls = run._slaves[0].instance.calls
+        run._slaves[0]._step = lambda time, size: DISCARD
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(StepFailed, match=r"^FMU 'mass' has ended the sim"):
+            patch.setattr(type(calls), "has_ended", True)
+            run.step(0.1)
+
+
+def test_failures_at_the_start_name_the_fmu_as_the_system_does(folder: Path) -> None:
+    system = System("twice")
+    system.add("first", folder / "mass.fmu")
+    system.add("second", folder / "mass.fmu", parameters={"m": 0.0})
+    with pytest.raises(ModelError, match=r"^FMU 'second' "):
+        system.simulate(1.0, 0.1)
+
+
+def test_values_that_cannot_be_set_are_named_and_change_nothing(folder: Path) -> None:
+    with pair(folder).start(inputs={"mass.push": 3.0}) as run:
+        with pytest.raises(ModelError, match=r"'mass.push' has been given when the system was started"):
+            run["mass.push"] = 4.0
+    with pair(folder).start() as run:
+        for value, said in ((None, "must be a number, found None"), (np.nan, "'mass.push' cannot be nan: FMU 'mass'")):
+            with pytest.raises(ModelError, match=said):
+                run["mass.push"] = value  # type: ignore[assignment]
+        run.step(0.1)
+        assert run["mass.push"] == 0.0
+
+
+def test_constant_inputs_are_inputs_and_an_order_names_each_fmu_once(folder: Path) -> None:
+    system = System("wrong")
+    system.add("mass", folder / "mass.fmu", inputs={"k": 5.0})
+    with pytest.raises(ModelError, match=r"fmus.mass: inputs: 'k' is fixed parameter, which is no input"):
+        system.simulate(1.0, 0.1)
+    with pytest.raises(ModelError, match=r"master.order: 'mass' is there 2 times; name it once"):
+        pair(folder, algorithm="gauss-seidel", order=["mass", "mass"]).check()
 
 
 def test_a_system_is_stepped_read_and_set_by_hand(folder: Path) -> None:
