@@ -15,7 +15,9 @@ from coupled_fmus import actuator, exact, export, mass, pair, through
 import mbdfmu as mbd
 from mbdfmu.cli import main
 from mbdfmu.cosim import System, SystemDescription
+from mbdfmu.cosim.simulating import stops
 from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.fmi.calls import DISCARD, FATAL
 
 
 @pytest.fixture(scope="module")
@@ -183,6 +185,15 @@ def test_outputs_that_answer_at_once_are_read_after_their_inputs(folder: Path) -
     assert result["mass.acceleration"] == pytest.approx(expected, rel=1e-12)
 
 
+def test_recorded_inputs_and_locals_belong_to_the_time_of_their_row(folder: Path) -> None:
+    """They were what they had been a step before."""
+    names = ["mass.force", "actuator.force", "mass.der(v)", "mass.acceleration", "actuator.speed", "mass.speed"]
+    result = pair(folder).simulate(0.5, 0.1, record=names)
+    assert np.array_equal(result["mass.force"], result["actuator.force"])
+    assert np.array_equal(result["actuator.speed"], result["mass.speed"])
+    assert result["mass.der(v)"] == pytest.approx(result["mass.acceleration"], rel=1e-13)
+
+
 def test_a_chain_through_feedthrough_passes_in_one_point(folder: Path) -> None:
     system = System("chain")
     for name in ("a", "b", "c"):
@@ -265,6 +276,72 @@ def test_steps_that_must_be_taken_back_need_fmus_that_can(folder: Path, tmp_path
         pair(tmp_path, iterations=5).simulate(0.1, 0.01)
 
 
+def test_steps_of_one_size_are_kept_where_an_fmu_takes_no_others(folder: Path, tmp_path: Path) -> None:
+    flag = 'canHandleVariableCommunicationStepSize="{}"'
+    edited(folder / "mass.fmu", tmp_path / "mass.fmu", flag.format("true"), flag.format("false"))
+    shutil.copy(folder / "actuator.fmu", tmp_path)
+    assert len(pair(tmp_path).simulate(1.0, 0.1).time) == 11
+    with pytest.raises(StepFailed, match=r"FMU 'mass' takes steps of one size only .* at t = 0.9 s") as caught:
+        pair(tmp_path).simulate(1.0, 0.3)
+    assert caught.value.result.time[-1] == pytest.approx(0.9)
+    with pytest.raises(ModelError, match=r"master.tolerance: steps vary in size, which FMU 'mass' cannot take"):
+        pair(tmp_path, tolerance=1e-3).simulate(1.0, 0.1)
+
+
+@pytest.mark.parametrize("master", [{}, {"tolerance": 1e-2}, {"iterations": 20}])
+def test_an_fmu_that_is_lost_is_not_called_again(folder: Path, master: dict[str, object]) -> None:
+    """After fmi2Fatal no function may be called, not even to go back for a smaller step."""
+    with pair(folder, **master).start() as run:
+        run.step_size = 0.1
+        run.step(0.1)
+        lost = run._slaves[0]
+        lost._step, lost.restore = lambda time, size: FATAL, lambda state: pytest.fail("called again")  # type: ignore
+        with pytest.raises(StepFailed, match=r"FMU 'mass' gave up at t = 0.1 s"):
+            run.step(0.1)
+        with pytest.raises(StepFailed, match="start the system again"):
+            run.step(0.1)
+
+
+def test_an_fmu_that_has_ended_the_simulation_ends_it_under_error_control_too(folder: Path) -> None:
+    with pair(folder, tolerance=1e-2).start() as run:
+        run.step_size = 0.1
+        run.step(0.1)
+        calls = run._slaves[0].instance.calls
+        run._slaves[0]._step = lambda time, size: DISCARD
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(StepFailed, match=r"^FMU 'mass' has ended the sim"):
+            patch.setattr(type(calls), "has_ended", True)
+            run.step(0.1)
+
+
+def test_failures_at_the_start_name_the_fmu_as_the_system_does(folder: Path) -> None:
+    system = System("twice")
+    system.add("first", folder / "mass.fmu")
+    system.add("second", folder / "mass.fmu", parameters={"m": 0.0})
+    with pytest.raises(ModelError, match=r"^FMU 'second' "):
+        system.simulate(1.0, 0.1)
+
+
+def test_values_that_cannot_be_set_are_named_and_change_nothing(folder: Path) -> None:
+    with pair(folder).start(inputs={"mass.push": 3.0}) as run:
+        with pytest.raises(ModelError, match=r"'mass.push' has been given when the system was started"):
+            run["mass.push"] = 4.0
+    with pair(folder).start() as run:
+        for value, said in ((None, "must be a number, found None"), (np.nan, "'mass.push' cannot be nan: FMU 'mass'")):
+            with pytest.raises(ModelError, match=said):
+                run["mass.push"] = value  # type: ignore[assignment]
+        run.step(0.1)
+        assert run["mass.push"] == 0.0
+
+
+def test_constant_inputs_are_inputs_and_an_order_names_each_fmu_once(folder: Path) -> None:
+    system = System("wrong")
+    system.add("mass", folder / "mass.fmu", inputs={"k": 5.0})
+    with pytest.raises(ModelError, match=r"fmus.mass: inputs: 'k' is fixed parameter, which is no input"):
+        system.simulate(1.0, 0.1)
+    with pytest.raises(ModelError, match=r"master.order: 'mass' is there 2 times; name it once"):
+        pair(folder, algorithm="gauss-seidel", order=["mass", "mass"]).check()
+
+
 def test_a_system_is_stepped_read_and_set_by_hand(folder: Path) -> None:
     with pair(folder).start() as run:
         for _ in range(10):
@@ -279,6 +356,35 @@ def test_a_system_is_stepped_read_and_set_by_hand(folder: Path) -> None:
             run["mas.x"]
         with pytest.raises(ModelError, match="step must be a positive number"):
             run.step(-1)
+
+
+def test_a_closed_run_is_refused_and_does_not_crash(folder: Path) -> None:
+    run = pair(folder).start()
+    run.close()
+    run.close()
+    for use in (lambda: run.step(0.1), lambda: run["mass.speed"], lambda: run.__setitem__("mass.push", 1.0)):
+        with pytest.raises(ModelError, match="system 'pair' is closed; start it again"):
+            use()
+
+
+def test_an_element_set_by_hand_leaves_the_coupled_ones_of_its_array(folder: Path, tmp_path: Path) -> None:
+    """They fell back to their start values for a step."""
+    model = mbd.Model("sums")
+    model.add("u", mbd.Input(start=(1.0, 2.0, 3.0)))
+    model.add("x", mbd.State(rate="u[1] + 10*u[2] + 100*u[3]"))
+    model.add("y", mbd.Output(value="x"))
+    export(model, tmp_path, interface="cs3")
+    system = System("array")
+    system.add("mass", folder / "mass.fmu")
+    system.add("sums", tmp_path / "sums.fmu")
+    system.connect("sums.u[2]", "mass.speed", factor=1.0)
+    with system.start() as run:
+        run.step(0.1)
+        speed, before = float(run["mass.speed"]), float(run["sums.y"])
+        run["sums.u[3]"] = 0.0
+        assert run["sums.u[1]"] == 1.0 and run["sums.u[2]"] == speed
+        run.step(0.1)
+        assert run["sums.y"] - before == pytest.approx(0.1 * (1 + 10 * speed), rel=1e-9)
 
 
 def test_inputs_from_outside_reach_the_fmus_as_lines(folder: Path, tmp_path: Path) -> None:
@@ -303,6 +409,36 @@ def test_start_values_parameters_and_constant_inputs_are_set(folder: Path) -> No
 def test_rows_are_written_at_the_times_asked_for(folder: Path) -> None:
     result = pair(folder).simulate(1.0, 0.03, step_output=0.1, record=["mass.place"])
     assert result.time == pytest.approx(np.arange(11) * 0.1, abs=1e-12)
+
+
+def test_times_that_cannot_be_are_named_and_zero_is_a_time(folder: Path) -> None:
+    """An end at 0 was taken for none, a step of 0 for the default."""
+    system = pair(folder)
+    assert system.simulate(0, 0.25, t_start=-1).time == pytest.approx([-1, -0.75, -0.5, -0.25, 0])
+    with pytest.raises(ModelError) as caught:
+        system.simulate("1", 0, step_output=-1)  # type: ignore[arg-type]
+    assert caught.value.problems == [
+        "t_end must be a finite number of seconds, found '1'",
+        "step must be a positive number of seconds, found 0",
+        "step_output must be a positive number of seconds, found -1",
+    ]
+    with pytest.raises(ModelError, match="t_end must lie behind t_start = 2 s, found 1 s"):
+        system.simulate(1, 0.1, t_start=2)
+    with pytest.raises(ModelError, match="step must be a positive number of seconds, found -1"):
+        pair(folder, tolerance=1e-3).simulate(1, -1)
+
+
+@pytest.mark.parametrize("begin", [0.0, -5.0, 36000.0, 1e6])
+def test_steps_of_their_own_leave_no_tiny_steps(folder: Path, begin: float) -> None:
+    """30 ms are three steps of 10 ms, however times are rounded; at 1e6 s there was no step at all."""
+    result = pair(folder, actuator_step=0.03).simulate(begin + 1, 0.01, t_start=begin)
+    assert result.time == pytest.approx(begin + np.arange(101) * 0.01, abs=1e-9)
+    assert np.flatnonzero(np.diff(result["actuator.force"])).tolist() == [*range(2, 99, 3)]
+
+
+def test_times_of_steps_and_rows_that_differ_by_rounding_are_one() -> None:
+    found, recorded = stops(1e6, 1e6 + 1, 1e-3, 1e-2, [])
+    assert len(found) == 1000 and recorded is not None and len(recorded) == 100
 
 
 def test_without_couplings_fmus_run_as_alone(folder: Path) -> None:

@@ -196,10 +196,13 @@ def _strays(fields: dict[str, Any]) -> list[str]:
     for name, bond in fields.get("bonds", {}).items():
         named += [(f"bonds.{name}.effort", bond.effort), (f"bonds.{name}.flow", bond.flow)]
     wanted = [(place, split(variable)[0]) for place, variable in named]
-    wanted += [("master.order", name) for name in fields.get("master", Master()).order]
+    order = fields.get("master", Master()).order
+    wanted += [("master.order", name) for name in order]
     problems = [
         f"{place}: no FMU is called {name!r}{did_you_mean(name, fmus)}; known: {listed(fmus)}"
         for place, name in wanted
         if name not in fmus
     ]
+    problems += [f"master.order: {name!r} is there {order.count(name)} times; name it once"
+                 for name in dict.fromkeys(order) if order.count(name) > 1]  # fmt: skip
     return problems if fmus else ["fmus: there is none; name at least one, as in \"car\": \"car.fmu\""]

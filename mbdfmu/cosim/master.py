@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from mbdfmu.cosim.description import Master
 from mbdfmu.cosim.exchange import Exchange
 from mbdfmu.cosim.signals import History, Matrix, Vector, shifted, value
-from mbdfmu.cosim.slave import Slave, SlaveState
+from mbdfmu.cosim.slave import Final, Slave, SlaveState
 from mbdfmu.cosim.wiring import Wiring
 from mbdfmu.errors import StepFailed
 
 NEAR = 1e-9  # of a step; nearer, two times mean the same
+ROUNDED = 4  # units in the last place: so near, too, where times are large against steps
 Outside = Callable[[float, float], Matrix]  # inputs from outside as polynomials about a time, for the step to another
 _Kept = tuple[float, list[SlaveState], Vector, Vector]  # time, states, Y and U
 
@@ -123,6 +124,8 @@ class Coupled:
         try:
             self._iterate(predicted, kept, end)
             error = self._error(predicted, end - time)
+        except Final:  # it must not be called again, or wants no more
+            raise
         except StepFailed:
             self._restore(kept)
             raise
@@ -182,27 +185,32 @@ class Coupled:
 
     def _is_due(self, slave: Slave, end: float) -> bool:
         """Whether a communication point of the FMU is at the end of the step, or has been passed."""
-        own = slave.own_step
-        if own is None or end - slave.time > own * (1 + NEAR):
+        own, near = slave.own_step, self._near(slave, end)
+        if own is None or end - slave.time > own + near:
             return True
-        count = (end - self._start) / own
-        return abs(count - round(count)) <= NEAR * max(count, 1.0)
+        since = end - self._start
+        return abs(since - round(since / own) * own) <= near
 
-    @staticmethod
-    def _parts(slave: Slave, end: float) -> list[float]:
+    def _parts(self, slave: Slave, end: float) -> list[float]:
         """The ends of the steps that bring an FMU to `end`."""
         if slave.own_step is None:
             return [end]
         size = end - slave.time
-        count = max(1, math.ceil(size / slave.own_step - NEAR))
+        count = max(1, math.ceil((size - self._near(slave, end)) / slave.own_step))
         return [*(slave.time + k * size / count for k in range(1, count)), end]
+
+    def _near(self, slave: Slave, time: float) -> float:
+        """How far from a communication point of its own an FMU is at it: steps add up, times are rounded."""
+        return NEAR * max(slave.own_step or 0.0, time - self._start) + ROUNDED * math.ulp(time)
 
     def bounded(self, end: float) -> float:
         """No later than the next communication point of an FMU whose own step is longer than this one."""
         for slave in self.slaves:
             h = slave.own_step
             if h is not None and h > (end - self.time) * (1 + NEAR):
-                end = min(end, self._start + (math.floor((self.time - self._start) / h + NEAR) + 1) * h)
+                passed = math.floor((self.time - self._start + self._near(slave, self.time)) / h)
+                due = self._start + (passed + 1) * h
+                end = due if due < end - self._near(slave, end) else end  # else no tiny step would be left over
         return end
 
     # ---- polynomials

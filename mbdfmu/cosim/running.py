@@ -17,9 +17,10 @@ from mbdfmu.analyses import InputSchedule
 from mbdfmu.cosim.bonds import Account, accounts
 from mbdfmu.cosim.description import Component, SystemDescription, split
 from mbdfmu.cosim.master import Coupled
-from mbdfmu.cosim.slave import Slave
+from mbdfmu.cosim.slave import VARIES, Final, Slave
 from mbdfmu.cosim.wiring import Place, wired
 from mbdfmu.errors import ModelError, StepFailed, did_you_mean
+from mbdfmu.fmi.calls import PYTHON
 from mbdfmu.fmi.harness import CO_SIMULATION, runnable, start_values
 from mbdfmu.fmi.host import hosting
 from mbdfmu.fmi.instance import Experiment, Instance
@@ -62,7 +63,7 @@ class Running:
         self._wiring = wired(description, self._facts, recorded, given)
         self._check_given(given)
         self.notes = list(self._wiring.notes)
-        self._failed = False
+        self._failed = self._is_closed = False
         with ExitStack() as undo:
             self._slaves = [self._slave(name, undo) for name in description.fmus]
             self._coupled = Coupled(
@@ -87,7 +88,12 @@ class Running:
 
     def close(self) -> None:
         """Free all FMUs; a second time nothing happens."""
+        self._is_closed = True
         self._close()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ModelError(f"system '{self._description.name}' is closed; start it again")
 
     # ---- start
 
@@ -107,17 +113,25 @@ class Running:
                 f"master.{asked}: steps have to be taken back, which FMU '{name}' cannot (canGetAndSetFMUstate is "
                 f"false); leave {asked} out"
             )
-        return Slave(name, instance, step=component.step, repeatable=repeats)
+        varies = facts.capabilities.get(VARIES, False)
+        if master.tolerance is not None and not varies:
+            raise ModelError(
+                f"master.tolerance: steps vary in size, which FMU '{name}' cannot take ({VARIES} is not true); leave "
+                "tolerance out"
+            )
+        return Slave(name, instance, step=component.step, repeatable=repeats, varies=varies)
 
     def _initialise(self, span: Span) -> None:
         """All into the initialisation mode, values until they stay, all out of it."""
         try:
             with hosting():
                 for slave in self._slaves:
-                    slave.instance.prepare(self._experiment(slave, span))
+                    with slave.naming():
+                        slave.instance.prepare(self._experiment(slave, span))
                 self._coupled.settle(span.t_start)
                 for slave in self._slaves:
-                    slave.instance.begin()
+                    with slave.naming():
+                        slave.instance.begin()
                 self._coupled.start()
         except StepFailed as error:
             raise ModelError(str(error)) from None
@@ -197,20 +211,28 @@ class Running:
 
     def __getitem__(self, name: str) -> Value:
         slave, variable = self._found(name)
-        with hosting():
+        if variable.type not in PYTHON:
+            raise ModelError(f"'{name}' is of type {variable.type}, which cannot be read")
+        with slave.naming():
             found: Value = slave.instance.call(slave.instance.calls.get, [variable])[0]
         return found
 
     def __setitem__(self, name: str, value: Value) -> None:
         """Set an input that nothing is coupled to, or a tunable parameter, from now on."""
         slave, variable = self._found(name)
-        if split(name) in {link.target for link in self._wiring.links}:
+        if name in self._description.couplings:
             raise ModelError(f"'{name}' is coupled; set what it takes its value from")
+        if name in self._schedule.curves:
+            raise ModelError(f"'{name}' has been given when the system was started; leave it out of inputs there")
         if variable.causality != "input" and variable.variability != "tunable":
             raise ModelError(f"'{name}' is {variable.variability} {variable.causality} and cannot be set now")
-        slave.instance.call(slave.instance.calls.set, variable, converted(variable, value))
+        try:
+            slave.set(variable, converted(variable, value))
+        except StepFailed as failure:
+            raise ModelError(f"'{name}' cannot be {value!r}: {failure}") from None
 
     def _found(self, name: str) -> tuple[Slave, FmuVariable]:
+        self._check_open()
         fmu, variable = split(name)
         if fmu not in self._facts:
             raise ModelError(f"no FMU is called {fmu!r}{did_you_mean(fmu, self._facts)}; a name is FMU.VARIABLE")
@@ -233,6 +255,7 @@ class Running:
 
     def listen(self) -> None:
         """What the FMUs say is heard from now on, whatever else has used fmpy."""
+        self._check_open()
         for slave in self._slaves:
             slave.instance.calls.take_the_word()
 
@@ -243,8 +266,8 @@ class Running:
         control = self._description.master.tolerance is not None
         try:
             self._controlled(end) if control else self._single(end)
-        except StepFailed:
-            self._failed = not control
+        except StepFailed as failure:
+            self._failed = not control or isinstance(failure, Final)
             raise
 
     def _single(self, end: float) -> None:
@@ -261,6 +284,8 @@ class Running:
             size = end - begin
             try:
                 error = self._coupled.step(end)
+            except Final:
+                raise
             except StepFailed as failure:
                 self._shrink(size * SHRINK, str(failure))
                 continue
@@ -335,6 +360,11 @@ def _set_values(name: str, component: Component, facts: FmuInfo) -> list[tuple[F
     """Parameters, start values and constant inputs."""
     try:
         values = start_values(facts, component.parameters, component.start)
-        return values + [(facts.variable(n), converted(facts.variable(n), x)) for n, x in component.inputs.items()]
+        for n, x in component.inputs.items():
+            variable = facts.variable(n)
+            if variable.causality != "input":
+                raise ModelError(f"inputs: '{n}' is {variable.variability} {variable.causality}, which is no input")
+            values.append((variable, converted(variable, x)))
+        return values
     except ModelError as error:
         raise ModelError(f"fmus.{name}: {problem}" for problem in error.problems) from None

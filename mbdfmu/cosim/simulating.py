@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.analyses.simulate import output_times
 from mbdfmu.cosim.bonds import ENERGY, RESIDUAL
+from mbdfmu.cosim.master import NEAR, ROUNDED
 from mbdfmu.cosim.running import Running
-from mbdfmu.errors import StepFailed
+from mbdfmu.errors import ModelError, StepFailed
 from mbdfmu.fmi.host import hosting
 from mbdfmu.results import Result
 
-NEAR = 1e-9  # of a step; nearer, two times mean the same
 Progress = Callable[[float], None] | None
 
 
@@ -30,7 +31,8 @@ def stops(
     wanted: list[float] = [t_end]
     outputs = _grid(t_start, t_end, step_output) if step_output else []
     steps = _grid(t_start, t_end, step) if step else []
-    least = min(step or duration, step_output or duration) * NEAR
+    rounding = ROUNDED * math.ulp(max(abs(t_start), abs(t_end)))
+    least = max(min(step or duration, step_output or duration) * NEAR, rounding)
     for times in (steps, outputs, [t for t in knots if t_start < t < t_end]):  # nearly equal: the first one stays
         wanted += _apart(times, wanted, least)
     found = sorted(wanted)
@@ -39,6 +41,24 @@ def stops(
     places = np.array(found)
     recorded = {float(places[np.argmin(np.abs(places - t))]) for t in outputs}
     return found, recorded
+
+
+def check_times(t_start: float, t_end: float, **sizes: float | None) -> None:
+    """ModelError that lists what cannot be; sizes are of steps, None where they are not given."""
+    times = {"t_start": t_start, "t_end": t_end}
+    problems = [
+        f"{name} must be a finite number of seconds, found {value!r}"
+        for name, value in times.items() if not (isinstance(value, Real) and math.isfinite(value))
+    ]  # fmt: skip
+    if not problems and t_end <= t_start:
+        problems.append(f"t_end must lie behind t_start = {t_start:g} s, found {t_end:g} s")
+    problems += [
+        f"{name} must be a positive number of seconds, found {value!r}"
+        for name, value in sizes.items()
+        if value is not None and not (isinstance(value, Real) and 0 < value < math.inf)
+    ]
+    if problems:
+        raise ModelError(problems)
 
 
 def _grid(t_start: float, t_end: float, step: float) -> list[float]:
@@ -126,4 +146,5 @@ def _through(
 
 def first_step(step: float | None, controlled: bool, duration: float) -> tuple[float | None, float]:
     """The size of all steps, None where they are controlled, and the first size to be tried then."""
-    return (None, step or duration / 1000) if controlled else (step or duration / 1000, math.inf)
+    size = duration / 1000 if step is None else step
+    return (None, size) if controlled else (size, math.inf)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,18 +12,20 @@ from numpy.typing import NDArray
 
 from mbdfmu.cosim.signals import Matrix, line, mean
 from mbdfmu.cosim.wiring import READ, Pass
-from mbdfmu.errors import StepFailed
-from mbdfmu.fmi.calls import DISCARD, WARNING
+from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.fmi.calls import DISCARD, FATAL, WARNING
 from mbdfmu.fmi.instance import Instance, InstanceState
 from mbdfmu.fmi.lanes import lanes
 from mbdfmu.fmi.reading import FmuVariable
+from mbdfmu.fmi.types import Value
 
+VARIES = "canHandleVariableCommunicationStepSize"
 Vector = NDArray[np.float64]
 Call = Callable[[], None]
 
 
-class Ended(StepFailed):
-    """An FMU has ended the simulation, which is no failure."""
+class Final(StepFailed):
+    """An FMU takes no more steps, however small: it has ended the simulation, or must not be called again."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +40,13 @@ class SlaveState:
 class Slave:
     """One FMU of the system; its inputs are the part `inputs` of U, its outputs the part `outputs` of Y."""
 
-    def __init__(self, name: str, instance: Instance, *, step: float | None, repeatable: bool) -> None:
+    def __init__(
+        self, name: str, instance: Instance, *, step: float | None, repeatable: bool, varies: bool = True
+    ) -> None:
+        """`step`: its own communication step; `varies`: its steps may be of any size."""
         self.name, self.instance = name, instance
-        self.own_step = step  # its own communication step
+        self.own_step, self._varies = step, varies
+        self._size = 0.0  # of its first step
         self.inputs = self.outputs = slice(0, 0)
         self.began = np.zeros(0)  # its inputs at its last communication point
         self._variables: list[FmuVariable] = []
@@ -95,6 +102,13 @@ class Slave:
 
         return follow
 
+    def set(self, variable: FmuVariable, value: Value) -> None:
+        """What nothing is coupled to; StepFailed where the FMU refuses it."""
+        calls = self.instance.calls
+        with self.naming():
+            self.instance.call(calls.recall, variable)
+            self.instance.call(calls.set, variable, value)
+
     # ---- steps
 
     def feed(self, polynomials: Matrix, size: float) -> None:
@@ -109,52 +123,80 @@ class Slave:
         return (mean(polynomials, size), 0.0) if self._follow is None else line(polynomials, size)
 
     def advance(self, end: float) -> None:
-        """One step to `end`; StepFailed says why there is none, Ended that the FMU wants no more."""
+        """One step to `end`; StepFailed says why there is none, Final that there will be none."""
         instance = self.instance
+        if not self._varies:
+            self._check_size(end - instance.time)
         heard = len(instance.messages)
         status = self._step(instance.time, end - instance.time)
         if status > WARNING:
             raise self._refusal(status, heard)
         instance.time = end
 
+    def _check_size(self, size: float) -> None:
+        self._size = self._size or size
+        if abs(size / self._size - 1) > 1e-6:
+            raise Final(
+                f"FMU '{self.name}' takes steps of one size only ({VARIES} is not true); after {self._size:g} s it was "
+                f"to take {size:g} s at t = {self.time:g} s: let the end, the times of rows and inputs and its own "
+                "step be multiples of step"
+            )
+
     def save(self) -> SlaveState:
         """What `restore` goes back to."""
-        return SlaveState(self.instance.save(), self.time, self.began)
+        with self.naming():
+            return SlaveState(self.instance.save(), self.time, self.began)
 
     def restore(self, state: SlaveState) -> None:
         """Go back."""
-        self.instance.restore(state.kept)
+        with self.naming():
+            self.instance.restore(state.kept)
         self.instance.time, self.began = state.time, state.began
 
     # ---- failures
 
     def _guarded(self, calls: Sequence[Callable[[], int]], what: str) -> Call:
         """The calls; StepFailed with what the FMU has said where it is not content."""
-        from fmpy.fmi1 import FMICallException
+        messages = self.instance.messages
 
         def call() -> None:
             for one in calls:
+                heard = len(messages)
                 status = one()
                 if status > WARNING:
-                    raise self._named(self.instance.failure(FMICallException(function=what, status=status)))
+                    raise self._failure(what, status, heard)
 
         return call
 
     def _refusal(self, status: int, heard: int) -> StepFailed:
-        from fmpy.fmi1 import FMICallException
-
         if status == DISCARD and self.instance.calls.has_ended:
-            return Ended(f"FMU '{self.name}' has ended the simulation at t = {self.time:g} s{self._said(heard)}")
-        return self._named(self.instance.failure(FMICallException(function="doStep", status=status), heard))
+            return Final(f"FMU '{self.name}' has ended the simulation at t = {self.time:g} s{self._said(heard)}")
+        return self._failure("doStep", status, heard)
 
     def _said(self, heard: int = 0) -> str:
         texts = [text.strip() for _, text in self.instance.messages[heard:]]
         return f": {'; '.join(dict.fromkeys(texts))}" if texts else ""
 
-    def _named(self, failure: StepFailed) -> StepFailed:
+    def _failure(self, what: str, status: int, heard: int) -> StepFailed:
+        from fmpy.fmi1 import FMICallException
+
+        text = self._named(str(self.instance.failure(FMICallException(function=what, status=status), heard)))
+        return Final(text) if status == FATAL else StepFailed(text)
+
+    def _named(self, text: str) -> str:
         """By its name in the system."""
         own = f"FMU '{self.instance.facts.name}'"
-        return StepFailed(f"FMU '{self.name}'{str(failure).removeprefix(own)}")
+        return f"FMU '{self.name}'{text.removeprefix(own)}"
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """What goes wrong with its FMU is told by its name in the system."""
+        try:
+            yield
+        except StepFailed as error:
+            raise StepFailed(self._named(str(error))) from None
+        except ModelError as error:
+            raise ModelError(map(self._named, error.problems)) from None
 
 
 def _part(passes: Sequence[Pass], kind: str) -> slice:

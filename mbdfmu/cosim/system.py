@@ -10,7 +10,7 @@ from typing import Any, Self
 from mbdfmu.cosim import ssp
 from mbdfmu.cosim.description import FORMAT_VERSION, SystemDescription, split
 from mbdfmu.cosim.running import Running, Span, facts_of, schedule
-from mbdfmu.cosim.simulating import first_step, simulate, stops
+from mbdfmu.cosim.simulating import check_times, first_step, simulate, stops
 from mbdfmu.cosim.wiring import Wiring, wired
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.fmi.types import Value
@@ -163,11 +163,12 @@ class System:
         """
         description = self.with_parameters(parameters or {}).description
         experiment = description.experiment
-        t_end = t_end or (experiment.stop_time if experiment else None)
+        t_end = experiment.stop_time if t_end is None and experiment else t_end
         if t_end is None:
             raise ModelError(f"system '{self.name}' names no experiment.stop_time; give t_end")
         controlled = description.master.tolerance is not None
-        step = step or (experiment.step if experiment else None)
+        step = experiment.step if step is None and experiment else step
+        check_times(t_start, t_end, step=step, step_output=step_output)
         step, first = first_step(step, controlled, t_end - t_start)
         facts = facts_of(description)
         made = schedule(description, facts, inputs, interpolation)

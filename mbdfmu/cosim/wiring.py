@@ -196,13 +196,20 @@ class _Order:
         self.loops: list[list[Place]] = []  # inputs; the first of each is the one that is torn
         self._needs: dict[Place, frozenset[Place]] = {}
 
-    def needs(self, output: Place) -> frozenset[Place]:
-        """The coupled inputs that an output depends on at once."""
-        if output not in self._needs:
-            said = self.fmus[output[0]].dependencies.get(output[1], frozenset())
-            inputs = self.inputs[output[0]]
-            self._needs[output] = frozenset(t for t in inputs if said is None or t[1] in said)
-        return self._needs[output]
+    def needs(self, place: Place) -> frozenset[Place]:
+        """The coupled inputs that a value depends on at once."""
+        if place not in self._needs:
+            said = self._said(place)
+            self._needs[place] = frozenset(t for t in self.inputs[place[0]] if said is None or t[1] in said)
+        return self._needs[place]
+
+    def _said(self, place: Place) -> frozenset[str] | None:
+        """What a value depends on by the FMU's description; None: on any input, which counts for locals too."""
+        fmu, name = self.fmus[place[0]], place[1]
+        causality = fmu.variable(name).causality
+        if causality == "input":
+            return frozenset({name})
+        return None if causality == "local" else fmu.dependencies.get(name, frozenset())
 
     def causes(self, target: Place) -> frozenset[Place]:
         """The inputs that an input depends on over its source."""

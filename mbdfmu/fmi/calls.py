@@ -102,6 +102,9 @@ class Calls2:
         called = {"Enumeration": "Integer"}.get(variable.type, variable.type)
         getattr(self.fmu, f"set{called}")([variable.reference], [PYTHON[variable.type](value)])
 
+    def recall(self, variable: FmuVariable) -> None:
+        """What was written past `set` is known to it from now on: FMI 2.0 has no arrays to be remembered."""
+
     def set_slope(self, variable: FmuVariable, slope: float) -> None:
         """What an input does during the next step, as far as the FMU can follow."""
         if self._interpolates and variable.is_real:
@@ -216,6 +219,13 @@ class Calls3:
         values[variable.element] = PYTHON[variable.type](value)
         called = {"Enumeration": "Int64"}.get(variable.type, variable.type)
         getattr(self.fmu, f"set{called}")([variable.reference], values)
+
+    def recall(self, variable: FmuVariable) -> None:
+        """What was written past `set`, by `access`, is known to it from now on."""
+        if variable.size > 1:
+            called = {"Enumeration": "Int64"}.get(variable.type, variable.type)
+            values = getattr(self.fmu, f"get{called}")([variable.reference], nValues=variable.size)
+            self._arrays[variable.reference] = list(values)
 
     def set_slope(self, variable: FmuVariable, slope: float) -> None:
         """What an input does during the next step, as far as the FMU can follow."""

@@ -193,6 +193,8 @@ def converted(variable: FmuVariable, value: Value) -> Value:
     if isinstance(value, str) != (variable.type == "String"):
         wanted = "a text" if variable.type == "String" else "a number"
         raise ModelError(f"'{variable.name}' must be {wanted}, found {value!r}")
+    if not isinstance(value, str | Real):
+        raise ModelError(f"'{variable.name}' must be a number, found {value!r}")
     return PYTHON[variable.type](value)
 
 
