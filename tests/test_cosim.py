@@ -322,15 +322,24 @@ def test_failures_at_the_start_name_the_fmu_as_the_system_does(folder: Path) -> 
 
 
 def test_values_that_cannot_be_set_are_named_and_change_nothing(folder: Path) -> None:
-    with pair(folder).start(inputs={"mass.push": 3.0}) as run:
-        with pytest.raises(ModelError, match=r"'mass.push' has been given when the system was started"):
-            run["mass.push"] = 4.0
+    given = pair(folder).start(inputs={"mass.push": 3.0})
+    with given as run, pytest.raises(ModelError, match=r"'mass.push' has been given when the system was started"):
+        run["mass.push"] = 4.0
     with pair(folder).start() as run:
         for value, said in ((None, "must be a number, found None"), (np.nan, "'mass.push' cannot be nan: FMU 'mass'")):
             with pytest.raises(ModelError, match=said):
                 run["mass.push"] = value  # type: ignore[assignment]
         run.step(0.1)
         assert run["mass.push"] == 0.0
+
+
+def test_a_bond_takes_the_name_of_no_variable(tmp_path: Path, folder: Path) -> None:
+    edited(folder / "mass.fmu", tmp_path / "mass.fmu", 'name="place"', 'name="energy"')
+    shutil.copy(folder / "actuator.fmu", tmp_path)
+    system = pair(tmp_path)
+    system.bond("mass", effort="mass.force", flow="mass.speed")
+    with pytest.raises(ModelError, match=r"bonds.mass: FMU 'mass' has a variable 'energy' too"):
+        system.check()
 
 
 def test_constant_inputs_are_inputs_and_an_order_names_each_fmu_once(folder: Path) -> None:

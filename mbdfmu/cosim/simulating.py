@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.analyses.simulate import output_times
-from mbdfmu.cosim.bonds import ENERGY, RESIDUAL
 from mbdfmu.cosim.master import NEAR, ROUNDED
 from mbdfmu.cosim.running import Running
+from mbdfmu.cosim.wiring import ENERGY, RESIDUAL
 from mbdfmu.errors import ModelError, StepFailed
 from mbdfmu.fmi.host import hosting
 from mbdfmu.results import Result
