@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ REFERENCE = 0.1  # n0 of ISO 8608, 1/m
 BAND = (0.01, 10.0)  # 1/m
 # Displacement density at n0, m3: the geometric mean of each class; the limits of a class are half and twice of it.
 GRADES = {grade: 16e-6 * 4**k for k, grade in enumerate("ABCDEFGH")}
+LARGEST = float(np.finfo(float).max)
+MOST = 1e7  # harmonics, and points of inputs: more is a mistake
 SPACING = 1 / 80  # m between the points of inputs, an eighth of the shortest wave
 
 
@@ -38,7 +41,7 @@ class Profile:
         raise NotImplementedError
 
     def __add__(self, other: Profile) -> Profile:
-        return _Sum((self, other))
+        return _Sum((self, other)) if isinstance(other, Profile) else NotImplemented
 
     def inputs(
         self, speed: float, t_end: float, wheels: Mapping[str, float], *, spacing: float = SPACING, t_start: float = 0.0
@@ -46,9 +49,15 @@ class Profile:
         """For `inputs=` of a run: {"front_road": 0.0, "rear_road": 2.7} are wheels by the name of their input, and how
         far (m) each is behind the place 0 when the run starts. Between points `spacing` (m) apart inputs are lines.
         """
+        _finite("inputs", t_end=t_end, t_start=t_start)
         _require("inputs", speed=speed, spacing=spacing, duration=t_end - t_start)
+        if not isinstance(wheels, Mapping):
+            raise ModelError(f"inputs: wheels must say how far each is behind, as in {{'road': 0.0}}, found {wheels!r}")
         for name, behind in wheels.items():
             _finite("inputs", **{name: behind})
+        if (t_end - t_start) * speed > MOST * spacing:
+            least = (t_end - t_start) * speed / MOST
+            raise ModelError(f"inputs: spacing must be above {least:g} m, with {MOST:g} points, found {spacing:g}")
         count = math.ceil((t_end - t_start) * speed / spacing)
         way = np.linspace(0.0, (t_end - t_start) * speed, count + 1)
         times = t_start + way / speed
@@ -162,6 +171,8 @@ def tracks(left: Rough, track: float, seed: int = 1) -> tuple[Rough, Rough]:
     """
     from scipy.special import k1
 
+    if not isinstance(left, Rough):
+        raise ModelError(f"tracks: left must be a road of iso8608, found {left!r}; add what both meet behind that")
     _require("tracks", track=track)
     other = np.random.default_rng(_seed("tracks", seed)).uniform(0, 2 * np.pi, len(left.amplitudes))
     n = left.band[0] + left.width * (np.arange(len(other)) + 0.5)
@@ -180,26 +191,30 @@ def _power(grade: str, low: float, high: float) -> float:
 
 
 def _check_road(grade: str, length: float, seed: int, band: Any, fade: float) -> None:
-    if grade not in GRADES:
+    if not isinstance(grade, str) or grade not in GRADES:
         raise ModelError(f"iso8608: grade must be one of {', '.join(GRADES)}, found {grade!r}")
     _require("iso8608", length=length)
     _seed("iso8608", seed)
-    if len(band) != 2 or not 0 < band[0] < band[1] < math.inf:
+    pair = isinstance(band, Sequence | np.ndarray) and len(band) == 2 and all(isinstance(n, Real) for n in band)
+    if not pair or not 0 < band[0] < band[1] < math.inf:
         raise ModelError(f"iso8608: band must be two wave numbers (1/m), the smaller one first, found {band!r}")
+    if (band[1] - band[0]) * length > MOST:
+        raise ModelError(f"iso8608: length must be below {MOST / (band[1] - band[0]):g} m with this band, "
+                         f"which then has {MOST:g} harmonics, found {length:g}")  # fmt: skip
     _finite("iso8608", fade=fade)
     if not 0 <= fade <= length / 2:
         raise ModelError(f"iso8608: fade must be from 0 to half of the length, {length / 2:g} m, found {fade:g}")
 
 
 def _seed(what: str, seed: int) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
         raise ModelError(f"{what}: seed must be a whole number from 0, found {seed!r}")
-    return seed
+    return int(seed)
 
 
 def _finite(what: str, **values: float) -> None:
     for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int | float | np.floating) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, Real) or not abs(value) <= LARGEST:
             raise ModelError(f"{what}: {name} must be a finite number, found {value!r}")
 
 

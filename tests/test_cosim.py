@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import zipfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from coupled_fmus import actuator, exact, export, mass, pair, through
+from pythonfmu.builder import FmuBuilder
 
 import mbdfmu as mbd
 from mbdfmu.cli import main
@@ -18,6 +20,22 @@ from mbdfmu.cosim import System, SystemDescription
 from mbdfmu.cosim.simulating import stops
 from mbdfmu.errors import ModelError, StepFailed
 from mbdfmu.fmi.calls import DISCARD, FATAL
+
+INTERRUPTS = """
+import signal
+from pythonfmu import Fmi2Causality, Fmi2Slave, Real
+
+class Interrupts(Fmi2Slave):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.u = 0.0
+        self.register_variable(Real("u", causality=Fmi2Causality.input))
+
+    def do_step(self, time, size):
+        if time > 0.25:
+            signal.raise_signal(signal.SIGINT)
+        return True
+"""
 
 
 @pytest.fixture(scope="module")
@@ -322,15 +340,24 @@ def test_failures_at_the_start_name_the_fmu_as_the_system_does(folder: Path) -> 
 
 
 def test_values_that_cannot_be_set_are_named_and_change_nothing(folder: Path) -> None:
-    with pair(folder).start(inputs={"mass.push": 3.0}) as run:
-        with pytest.raises(ModelError, match=r"'mass.push' has been given when the system was started"):
-            run["mass.push"] = 4.0
+    given = pair(folder).start(inputs={"mass.push": 3.0})
+    with given as run, pytest.raises(ModelError, match=r"'mass.push' has been given when the system was started"):
+        run["mass.push"] = 4.0
     with pair(folder).start() as run:
         for value, said in ((None, "must be a number, found None"), (np.nan, "'mass.push' cannot be nan: FMU 'mass'")):
             with pytest.raises(ModelError, match=said):
                 run["mass.push"] = value  # type: ignore[assignment]
         run.step(0.1)
         assert run["mass.push"] == 0.0
+
+
+def test_a_bond_takes_the_name_of_no_variable(tmp_path: Path, folder: Path) -> None:
+    edited(folder / "mass.fmu", tmp_path / "mass.fmu", 'name="place"', 'name="energy"')
+    shutil.copy(folder / "actuator.fmu", tmp_path)
+    system = pair(tmp_path)
+    system.bond("mass", effort="mass.force", flow="mass.speed")
+    with pytest.raises(ModelError, match=r"bonds.mass: FMU 'mass' has a variable 'energy' too"):
+        system.check()
 
 
 def test_constant_inputs_are_inputs_and_an_order_names_each_fmu_once(folder: Path) -> None:
@@ -470,3 +497,23 @@ def test_the_command_line_ends_with_1_where_an_fmu_fails(folder: Path, tmp_path:
     out = tmp_path / "out.csv"
     done = CliRunner().invoke(main, ["cosim", str(tmp_path / "x.json"), "-t", "1", "--step", "0.1", "-o", str(out)])
     assert done.exit_code == 1 and "FMU 'breaks' gave up" in done.output and out.is_file()
+
+
+def test_ctrl_c_that_a_python_slave_makes_a_failure_of_is_ctrl_c(folder: Path, tmp_path: Path) -> None:
+    """Slaves of pythonfmu meet the KeyboardInterrupt themselves and report a fatal error."""
+    (tmp_path / "interrupts.py").write_text(INTERRUPTS)
+    FmuBuilder.build_FMU(tmp_path / "interrupts.py", dest=tmp_path)
+    system = System("interrupted")
+    system.add("mass", folder / "mass.fmu")
+    system.add("slave", tmp_path / "Interrupts.fmu")
+    system.connect("slave.u", "mass.place", factor=1.0)
+    system.save(tmp_path / "x.json")
+    out = tmp_path / "out.csv"
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background ignores it
+    try:
+        done = CliRunner().invoke(main, ["cosim", str(tmp_path / "x.json"), "-t", "1", "--step", "0.1", "-o", str(out)])
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert done.exit_code == 130 and "interrupted at t = 0.3 s of 1 s" in done.output, done.output
+    assert mbd.Result.read(out).time == pytest.approx([0, 0.1, 0.2, 0.3])

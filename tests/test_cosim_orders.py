@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from coupled_fmus import actuator, exact, export, mass, pair
+from coupled_fmus import START, STIFFNESS, actuator, exact, export, mass, pair
 
 from mbdfmu.cosim import System
 
@@ -122,6 +122,23 @@ def test_made_up_energy_is_that_of_what_an_fmu_was_told(extrapolation: int, fold
         system.bond("actuator", effort="mass.force", flow="mass.speed")
         residuals.append(system.simulate(END, 0.005)["actuator.residual_energy"][-1])
     assert residuals[1] == pytest.approx(residuals[0], rel=0.1) and abs(residuals[0]) > 1e-6
+
+
+@pytest.mark.parametrize("slow", ["mass", "actuator"])
+def test_energy_is_right_where_one_side_steps_less_often(slow: str, folder: Path) -> None:
+    """Lines between the communication points of either side; taken as held they cost 4 % of the energy."""
+    system = System("slow", master={"extrapolation": 1})
+    for name in ("mass", "actuator"):
+        system.add(name, folder / f"{name}.fmu", step=0.02 if name == slow else None)
+    system.connect("actuator.speed", "mass.speed")
+    system.connect("mass.force", "actuator.force")
+    system.bond("bond", effort="mass.force", flow="mass.speed")
+    result = system.simulate(1.0, 0.01)
+    times = np.linspace(0, 1, 501)
+    _, speed, force = exact(times).T
+    assert result["bond.energy"][-1] == pytest.approx(np.trapezoid(force * speed, times), rel=3e-3)
+    told = STIFFNESS / 2 * (result["mass.place"] ** 2 - START[0] ** 2) + (result["mass.speed"] ** 2 - START[1] ** 2) / 2
+    assert (result["bond.energy"] + result["bond.residual_energy"])[-1] == pytest.approx(told[-1], rel=2e-3)
 
 
 def test_the_energy_that_the_coupling_makes_up_falls_with_the_step(folder: Path) -> None:

@@ -133,8 +133,27 @@ def test_tracks_share_their_long_waves() -> None:
         (lambda: roads.bump(0.1, 1).inputs(1, 0, {"road": 0}), "inputs: duration must be above 0"),
         (lambda: roads.bump(0.1, 1).write_csv("x.csv", 1, 1, {}), "name at least one input"),
         (lambda: roads.tracks(roads.iso8608("A", length=10), 0), "tracks: track must be above 0"),
+        (lambda: roads.tracks(roads.bump(0.1, 1), 1.5), "tracks: left must be a road of iso8608, found Bump"),  # type: ignore[arg-type]
+        (lambda: roads.iso8608(["C"], length=10), "grade must be one of A"),  # type: ignore[arg-type]
+        (lambda: roads.iso8608("A", length=20, band=5), "band must be two wave numbers"),  # type: ignore[arg-type]
+        (lambda: roads.iso8608("A", length=1e9), r"length must be below 1.001e\+06 m with this band"),
+        (lambda: roads.bump(10**400, 1), "bump: height must be a finite number"),
+        (lambda: roads.bump(0.1, 1).inputs(1, "5", {"road": 0}), "inputs: t_end must be a finite"),  # type: ignore[arg-type]
+        (lambda: roads.bump(0.1, 1).inputs(1, 5, ["road"]), r"wheels must say .* as in {'road': 0.0}"),  # type: ignore[arg-type]
+        (lambda: roads.bump(0.1, 1).inputs(1, 5, {"road": 0}, spacing=1e-9), "spacing must be above 5e-07 m"),
     ],
 )
 def test_what_cannot_be_a_road_is_named(call: object, message: str) -> None:
     with pytest.raises(mbd.ModelError, match=message):
         call()  # type: ignore[operator]
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    road = roads.iso8608("C", length=np.int64(40), seed=np.int64(3), band=np.array([0.01, 10.0]))  # type: ignore[arg-type]
+    assert np.array_equal(road.height([7.0]), roads.iso8608("C", length=40, seed=3).height([7.0]))
+    assert road.inputs(np.int64(20), 1, {"road": 0})["road"][0][-1] == 1.0
+
+
+def test_lines_between_points_keep_of_a_wave_what_the_page_says() -> None:
+    """sinc(n spacing)^2."""
+    assert np.sinc(np.array([2, 10]) * roads.SPACING) ** 2 == pytest.approx([0.998, 0.95], abs=5e-4)

@@ -8,59 +8,100 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import pairwise
 
-from mbdfmu.cosim.description import Bond, split
+import numpy as np
+
+from mbdfmu.cosim.description import SystemDescription, split
 from mbdfmu.cosim.master import Coupled
-from mbdfmu.cosim.slave import Slave
+from mbdfmu.cosim.slave import Slave, Told
 from mbdfmu.cosim.wiring import Wiring
 
-ENERGY, RESIDUAL = "energy", "residual_energy"
+Point = tuple[float, float]  # time and value
 
 
 @dataclass
 class Account:
-    """The energy of one bond since the start, J (where effort times flow is a power)."""
+    """The energy of one bond since the start, J (where effort times flow is a power).
+
+    Effort and flow are lines between the communication points of the FMUs that they come from, whose steps may be
+    longer than those of others; so the energy is known up to the last point that both have met.
+    """
 
     name: str
     slave: Slave
+    partner: Slave  # where the effort comes from
     effort: int  # place in U
     flow: int  # place in Y
     energy: float = 0.0  # given to the FMU, as its partner has meant it
     residual: float = 0.0  # given to it beyond that
-    _before: tuple[float, float] = field(default=(0.0, 0.0), repr=False)
+    _efforts: list[Point] = field(default_factory=list, repr=False)
+    _flows: list[Point] = field(default_factory=list, repr=False)
+    _told: list[Told] = field(default_factory=list, repr=False)
 
     def open(self, coupled: Coupled) -> None:
-        """At the start of a step, or of a run."""
-        self._before = self._now(coupled)
+        """At the start of a run."""
+        self._efforts, self._flows = [self._meant(coupled)], [self._given(coupled)]
 
-    def close(self, coupled: Coupled, size: float) -> None:
-        """At the end of a step: Simpson's rule, exact for lines and parabolas times a line."""
-        place = self.effort - self.slave.inputs.start
-        value, slope = self.slave.shown(coupled.polynomials[:, self.slave.inputs], size)
-        rise = slope if isinstance(slope, float) else float(slope[place])
-        told = [float(value[place]) + rise * part * size for part in (0.0, 0.5, 1.0)]
-        (effort, flow), (later, faster) = self._before, self._now(coupled)
-        meant, flows = (effort, (effort + later) / 2, later), (flow, (flow + faster) / 2, faster)
-        self.energy += _simpson(size, meant, flows)
-        self.residual += _simpson(size, [a - b for a, b in zip(told, meant, strict=True)], flows)
+    def book(self, coupled: Coupled) -> None:
+        """At the end of a step."""
+        if self.partner.time == coupled.time:
+            self._efforts.append(self._meant(coupled))
+        if self.slave.time == coupled.time:
+            self._flows.append(self._given(coupled))
+            self._told += self.slave.told
+        end = min(self._efforts[-1][0], self._flows[-1][0])
+        if end > self._flows[0][0]:
+            self._add(end)
+            self._efforts, self._flows = _since(end, self._efforts), _since(end, self._flows)
+            self._told = [told for told in self._told if told.end > end]
 
-    def _now(self, coupled: Coupled) -> tuple[float, float]:
-        e = coupled.exchange
-        return float(e.at(self.effort)), float(e.Y[self.flow])
+    def _add(self, end: float) -> None:
+        """Simpson's rule from break to break, exact for lines times lines."""
+        breaks = {time for time, _ in (*self._efforts, *self._flows)} | {told.begin for told in self._told}
+        begin, place = self._flows[0][0], self.effort - self.slave.inputs.start
+        times = sorted(time for time in breaks | {end} if begin <= time <= end)
+        pieces = iter(self._told)
+        piece = next(pieces)
+        for a, b in pairwise(times):
+            while piece.end <= a:
+                piece = next(pieces)
+            now = [a, (a + b) / 2, b]
+            meant, flows = _lines(now, self._efforts), _lines(now, self._flows)
+            told = [float(piece.values[place] + piece.slopes[place] * (t - piece.begin)) for t in now]
+            self.energy += _simpson(b - a, meant, flows)
+            self.residual += _simpson(b - a, [x - y for x, y in zip(told, meant, strict=True)], flows)
+
+    def _meant(self, coupled: Coupled) -> Point:
+        return coupled.time, float(coupled.exchange.at(self.effort))
+
+    def _given(self, coupled: Coupled) -> Point:
+        return coupled.time, float(coupled.exchange.Y[self.flow])
 
 
-def _simpson(size: float, efforts: Sequence[Any], flows: Sequence[Any]) -> float:
+def _lines(times: Sequence[float], points: Sequence[Point]) -> list[float]:
+    known = np.array(points)
+    found: list[float] = np.interp(np.array(times), known[:, 0], known[:, 1]).tolist()
+    return found
+
+
+def _since(time: float, points: Sequence[Point]) -> list[Point]:
+    """The rest of the lines, from that time on."""
+    return [(time, _lines([time], points)[0]), *(point for point in points if point[0] > time)]
+
+
+def _simpson(size: float, efforts: Sequence[float], flows: Sequence[float]) -> float:
     return float(sum(w * e * f for w, e, f in zip((1, 4, 1), efforts, flows, strict=True)) * size / 6)
 
 
-def accounts(bonds: dict[str, Bond], wiring: Wiring, slaves: Sequence[Slave]) -> list[Account]:
+def accounts(description: SystemDescription, wiring: Wiring, slaves: Sequence[Slave]) -> list[Account]:
     """One for each bond."""
+    bonds, couplings = description.bonds, description.couplings
     of_name = {slave.name: slave for slave in slaves}
     efforts = {link.target: k for k, link in enumerate(wiring.links)}
     flows = {place: k for k, place in enumerate(wiring.sources)}
     return [
         Account(name=name, slave=of_name[split(bond.effort)[0]], effort=efforts[split(bond.effort)],
-                flow=flows[split(bond.flow)])
+                partner=of_name[split(couplings[bond.effort].source)[0]], flow=flows[split(bond.flow)])
         for name, bond in bonds.items()
     ]  # fmt: skip

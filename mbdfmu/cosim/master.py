@@ -30,12 +30,11 @@ class Coupled:
     def __init__(
         self, wiring: Wiring, slaves: Sequence[Slave], settings: Master, outside: Outside, *, watched: bool = False
     ) -> None:
-        """`watched`: `polynomials` shall say what the inputs do during every step."""
+        """`watched`: every FMU shall say what it was told of its inputs in its last step."""
         self.settings, self.slaves = settings, self._in_order(slaves, settings.order)
         self.exchange = Exchange(wiring, slaves)
         self.time = self._start = 0.0
         self.counts = {"communication_steps": 0, "rejected_steps": 0, "iterations": 0}
-        self.polynomials: Matrix = np.zeros((3, len(wiring.links)))  # of U during the last step, about its start
         self._outside = outside
         self._repeats = settings.iterations > 1 or settings.tolerance is not None
         self._moving = np.array([link.continuous for link in wiring.links], dtype=bool)
@@ -154,10 +153,8 @@ class Coupled:
     def _sweep(self, polynomials: Matrix, end: float) -> None:
         """All FMUs that are due, once; with Gauss-Seidel those that follow know what the former have found."""
         in_turn = self.settings.algorithm == "gauss-seidel"
-        self.polynomials = polynomials.copy()
         for slave in self.slaves:
             if self._is_due(slave, end):
-                self.polynomials[:, slave.inputs] = polynomials[:, slave.inputs]  # what it is told; others hear more
                 self._move(slave, polynomials, end)
                 if in_turn and len(self._fed[slave]):
                     self._tell(slave, polynomials, end)
@@ -169,9 +166,9 @@ class Coupled:
             last, size = value(own, end - self.time), end - slave.time
             slope = np.where(self._moving[slave.inputs], (last - slave.began) / size, 0.0)
             own = np.array([slave.began, slope, np.zeros_like(slope)])
-        begin = min(slave.time, self.time)
+        begin, slave.told = min(slave.time, self.time), []
         for to in self._parts(slave, end):
-            slave.feed(shifted(own, slave.time - begin), to - slave.time)
+            slave.feed(shifted(own, slave.time - begin), to)
             slave.advance(to)
 
     def _tell(self, slave: Slave, polynomials: Matrix, end: float) -> None:

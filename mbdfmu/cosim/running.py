@@ -69,7 +69,7 @@ class Running:
             self._coupled = Coupled(
                 self._wiring, self._slaves, description.master, self._outside, watched=bool(description.bonds)
             )
-            self._accounts = accounts(dict(description.bonds), self._wiring, self._slaves)
+            self._accounts = accounts(description, self._wiring, self._slaves)
             self._initialise(span)
             self._close = undo.pop_all().close
         places = {place: k for k, place in enumerate([*self._wiring.sources, *given])}
@@ -272,9 +272,8 @@ class Running:
 
     def _single(self, end: float) -> None:
         end = self._coupled.bounded(end)
-        size = end - self.time
         self._coupled.step(end)
-        self._book(size)
+        self._book()
 
     def _controlled(self, stop: float) -> None:
         """One step towards `stop` whose extrapolation is as good as asked for; what fails is tried again, smaller."""
@@ -295,7 +294,7 @@ class Running:
             else:
                 is_cut = size < 0.99 * self.step_size
                 self.step_size = max(self.step_size * is_cut, size * factor)
-        self._book(self.time - begin)
+        self._book()
 
     def _ahead(self, stop: float) -> float:
         """Where the next step ends: equal steps to `stop`, so that no tiny one is left over."""
@@ -308,10 +307,9 @@ class Running:
         if self.step_size < least:
             raise StepFailed(f"no communication step of {least:g} s and more will do at t = {self.time:g} s: {reason}")
 
-    def _book(self, size: float) -> None:
+    def _book(self) -> None:
         for account in self._accounts:
-            account.close(self._coupled, size)
-            account.open(self._coupled)
+            account.book(self._coupled)
 
     def end(self) -> None:
         """Terminate all FMUs, and take along what they have warned of."""

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.analyses.simulate import output_times
-from mbdfmu.cosim.bonds import ENERGY, RESIDUAL
 from mbdfmu.cosim.master import NEAR, ROUNDED
 from mbdfmu.cosim.running import Running
+from mbdfmu.cosim.wiring import ENERGY, RESIDUAL
 from mbdfmu.errors import ModelError, StepFailed
-from mbdfmu.fmi.host import hosting
+from mbdfmu.fmi.host import heeding_interrupts, hosting
 from mbdfmu.results import Result
 
 Progress = Callable[[float], None] | None
@@ -111,7 +111,7 @@ def simulate(
     interrupted = False
     recorder.add()
     try:
-        with hosting():
+        with hosting(), heeding_interrupts():
             failure = _through(run, times, recorded, recorder, progress)
     except KeyboardInterrupt:
         interrupted = True

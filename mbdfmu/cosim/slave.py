@@ -37,6 +37,16 @@ class SlaveState:
     began: Vector
 
 
+@dataclass(frozen=True)
+class Told:
+    """What the inputs of a slave did in one step: lines."""
+
+    begin: float
+    end: float
+    values: Vector
+    slopes: Vector
+
+
 class Slave:
     """One FMU of the system; its inputs are the part `inputs` of U, its outputs the part `outputs` of Y."""
 
@@ -49,6 +59,7 @@ class Slave:
         self._size = 0.0  # of its first step
         self.inputs = self.outputs = slice(0, 0)
         self.began = np.zeros(0)  # its inputs at its last communication point
+        self.told: list[Told] = []  # what they did on the way there
         self._variables: list[FmuVariable] = []
         self._reads: list[Call] = []
         self._writes: list[Call] = []
@@ -111,16 +122,14 @@ class Slave:
 
     # ---- steps
 
-    def feed(self, polynomials: Matrix, size: float) -> None:
-        """Let the inputs follow polynomials about its time during the next step, as well as the FMU can."""
-        values, self._slopes[:] = self.shown(polynomials, size)
+    def feed(self, polynomials: Matrix, end: float) -> None:
+        """Let the inputs follow polynomials about its time during the step to `end`, as well as the FMU can."""
+        size = end - self.time
+        values, self._slopes[:] = (mean(polynomials, size), 0.0) if self._follow is None else line(polynomials, size)
+        self.told.append(Told(self.time, end, values, self._slopes.copy()))
         self.write(values)
         if self._follow is not None and self._follow() > WARNING:
             raise StepFailed(f"FMU '{self.name}' follows no inputs during steps: {self._said()}")
-
-    def shown(self, polynomials: Matrix, size: float) -> tuple[Vector, Vector | float]:
-        """What its inputs do during a step: value at the start, and slope."""
-        return (mean(polynomials, size), 0.0) if self._follow is None else line(polynomials, size)
 
     def advance(self, end: float) -> None:
         """One step to `end`; StepFailed says why there is none, Final that there will be none."""

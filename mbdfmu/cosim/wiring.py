@@ -19,6 +19,7 @@ from mbdfmu.units import unit
 
 READ: Literal["read"] = "read"
 WRITE: Literal["write"] = "write"
+ENERGY, RESIDUAL = "energy", "residual_energy"  # what a bond gives, beside variables of FMUs
 _WHOLE = "whole numbers"
 _KINDS = {"Boolean": "Boolean", "String": "String", "Binary": "Binary", "Clock": "Clock", "Enumeration": "Enumeration"}
 _COUPLED = ("number", _WHOLE, "Boolean", "Enumeration")
@@ -176,6 +177,9 @@ def _bond_problems(description: SystemDescription, fmus: Mapping[str, FmuInfo]) 
             yield f"bonds.{name}: effort and flow must be of one FMU, found {effort[0]} and {flow[0]}"
         elif flow[1] not in fmus[flow[0]] or fmus[flow[0]].variable(flow[1]).causality != "output":
             yield f"bonds.{name}.flow: FMU '{flow[0]}' has no output {flow[1]!r}"
+        for column in (ENERGY, RESIDUAL):
+            if name in fmus and column in fmus[name]:
+                yield f"bonds.{name}: FMU '{name}' has a variable {column!r} too; call the bond otherwise"
 
 
 # ---------------------------------------------------------------- order

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from types import FrameType
 
 
 @dataclass
@@ -28,5 +31,27 @@ def hosting() -> Iterator[None]:
         yield
     finally:
         HOST.reset(token)
+        if host.interrupted:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def heeding_interrupts() -> Iterator[None]:
+    """Around a whole run: Ctrl-C is raised at its end where a slave of another tool has made a failure of it."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    host = Host()
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        host.interrupted = True
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, hear)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         if host.interrupted:
             raise KeyboardInterrupt
