@@ -105,6 +105,17 @@ def test_all_that_is_wrong_with_a_system_file_is_said_at_once(tmp_path: Path) ->
     assert all(line.startswith(str(path)) for line in caught.value.problems)
 
 
+def test_lists_and_texts_are_asked_for_in_words_of_the_file(tmp_path: Path) -> None:
+    data = {"format_version": 1, "name": "x", "fmus": {"a": "a.fmu"}, "record": [1], "master": {"order": "a"}}
+    (tmp_path / "x.json").write_text(json.dumps(data))
+    with pytest.raises(ModelError) as caught:
+        System.load(tmp_path / "x.json")
+    assert [problem.split("x.json: ")[1] for problem in sorted(caught.value.problems)] == [
+        "master.order: must be a list [...], found 'a'",
+        "record[0]: must be a text in quotes, found 1",
+    ]
+
+
 def test_a_key_given_twice_and_an_unknown_fmu_are_named(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text('{"format_version": 1, "name": "x", "name": "y", "fmus": {"car": "car.fmu"}, '
@@ -363,7 +374,7 @@ def test_a_bond_takes_the_name_of_no_variable(tmp_path: Path, folder: Path) -> N
 def test_constant_inputs_are_inputs_and_an_order_names_each_fmu_once(folder: Path) -> None:
     system = System("wrong")
     system.add("mass", folder / "mass.fmu", inputs={"k": 5.0})
-    with pytest.raises(ModelError, match=r"fmus.mass: inputs: 'k' is fixed parameter, which is no input"):
+    with pytest.raises(ModelError, match=r"^fmus.mass: inputs: 'k' is fixed parameter, which is no input"):
         system.simulate(1.0, 0.1)
     with pytest.raises(ModelError, match=r"master.order: 'mass' is there 2 times; name it once"):
         pair(folder, algorithm="gauss-seidel", order=["mass", "mass"]).check()
@@ -461,6 +472,11 @@ def test_steps_of_their_own_leave_no_tiny_steps(folder: Path, begin: float) -> N
     result = pair(folder, actuator_step=0.03).simulate(begin + 1, 0.01, t_start=begin)
     assert result.time == pytest.approx(begin + np.arange(101) * 0.01, abs=1e-9)
     assert np.flatnonzero(np.diff(result["actuator.force"])).tolist() == [*range(2, 99, 3)]
+
+
+def test_a_step_of_its_own_that_is_far_too_short_is_named(folder: Path) -> None:
+    with pytest.raises(StepFailed, match=r"fmus.actuator.step: 1e-12 s makes more than 1e\+06 steps of one of 0.1 s"):
+        pair(folder, actuator_step=1e-12).simulate(1.0, 0.1)
 
 
 def test_times_of_steps_and_rows_that_differ_by_rounding_are_one() -> None:

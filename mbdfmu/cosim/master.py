@@ -19,6 +19,7 @@ from mbdfmu.cosim.wiring import Wiring
 from mbdfmu.errors import StepFailed
 
 NEAR = 1e-9  # of a step; nearer, two times mean the same
+MOST = 1e6  # steps of an FMU within one of the others: more is a mistake
 ROUNDED = 4  # units in the last place: so near, too, where times are large against steps
 Outside = Callable[[float, float], Matrix]  # inputs from outside as polynomials about a time, for the step to another
 _Kept = tuple[float, list[SlaveState], Vector, Vector]  # time, states, Y and U
@@ -193,6 +194,9 @@ class Coupled:
         if slave.own_step is None:
             return [end]
         size = end - slave.time
+        if size > MOST * slave.own_step:
+            raise Final(f"fmus.{slave.name}.step: {slave.own_step:g} s makes more than {MOST:g} steps of one of "
+                        f"{size:g} s at t = {self.time:g} s; choose a longer one")  # fmt: skip
         count = max(1, math.ceil((size - self._near(slave, end)) / slave.own_step))
         return [*(slave.time + k * size / count for k in range(1, count)), end]
 
