@@ -298,6 +298,13 @@ def test_under_error_control_a_failing_step_is_tried_smaller_and_then_given_up(f
     assert 0.54 < caught.value.result.time[-1] < 0.5501
 
 
+def test_what_no_step_is_small_enough_for_is_named_with_the_cure(folder: Path) -> None:
+    """Smaller communication steps do not help against the step of one FMU."""
+    said = r"mass\.force from actuator\.force is too far off; raise master\.tolerance, or shorten the step of 0\.02"
+    with pytest.raises(StepFailed, match=said):
+        pair(folder, actuator_step=0.02, tolerance=1e-4, extrapolation=1).simulate(1.0, 0.01)
+
+
 def test_steps_that_must_be_taken_back_need_fmus_that_can(folder: Path, tmp_path: Path) -> None:
     edited(folder / "mass.fmu", tmp_path / "mass.fmu", 'canGetAndSetFMUstate="true"', 'canGetAndSetFMUstate="false"')
     shutil.copy(folder / "actuator.fmu", tmp_path)

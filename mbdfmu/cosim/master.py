@@ -36,6 +36,7 @@ class Coupled:
         self.exchange = Exchange(wiring, slaves)
         self.time = self._start = 0.0
         self.counts = {"communication_steps": 0, "rejected_steps": 0, "iterations": 0}
+        self.worst = ""  # the input that was extrapolated worst in the last step
         self._outside = outside
         self._repeats = settings.iterations > 1 or settings.tolerance is not None
         self._moving = np.array([link.continuous for link in wiring.links], dtype=bool)
@@ -261,8 +262,12 @@ class Coupled:
         if self.settings.tolerance is None:
             return 0.0
         self.exchange.measure()
-        at_end = value(predicted, size)[self._coupled]
-        return float(self._relative(at_end).max(initial=0.0) / self.settings.tolerance)
+        errors = self._relative(value(predicted, size)[self._coupled])
+        if not len(errors):
+            return 0.0
+        worst = int(errors.argmax())
+        self.worst = ".".join(self.exchange.links[self._coupled[worst]].target)
+        return float(errors[worst] / self.settings.tolerance)
 
     def _relative(self, other: Vector) -> Vector:
         """How far what is coupled is from other values, in terms of its size."""

@@ -290,11 +290,18 @@ class Running:
                 continue
             factor = min(GROW, max(SHRINK, SAFETY * max(error, 1e-12) ** (-1 / order)))
             if error > 1.0:
-                self._shrink(size * min(factor, SAFETY), "the extrapolation of what is coupled is too far off")
+                self._shrink(size * min(factor, SAFETY), self._far_off())
             else:
                 is_cut = size < 0.99 * self.step_size
                 self.step_size = max(self.step_size * is_cut, size * factor)
         self._book()
+
+    def _far_off(self) -> str:
+        worst = self._coupled.worst
+        source = self._description.couplings[worst].source
+        own = self._description.fmus[split(source)[0]].step
+        cure = "raise master.tolerance" + (f", or shorten the step of {own:g} s of '{split(source)[0]}'" if own else "")
+        return f"the extrapolation of {worst} from {source} is too far off; {cure}"
 
     def _ahead(self, stop: float) -> float:
         """Where the next step ends: equal steps to `stop`, so that no tiny one is left over."""
