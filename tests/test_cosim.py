@@ -378,6 +378,21 @@ def test_a_bond_takes_the_name_of_no_variable(tmp_path: Path, folder: Path) -> N
         system.check()
 
 
+def test_arguments_of_other_types_are_named(folder: Path) -> None:
+    system, other = pair(folder), System("other")
+    with pytest.raises(ModelError, match=r"record must be names or patterns such as 'car.\*', found 5"):
+        system.simulate(1, 0.1, record=5)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"parameters must be values by name, .* found \[1\]"):
+        system.simulate(1, 0.1, parameters=[1])  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"parameter 5: must be FMU.NAME; known FMUs: mass, actuator"):
+        system.simulate(1, 0.1, parameters={5: 1.0})  # type: ignore[dict-item]
+    other.add("car", 5)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"fmus.car.fmu: must be the name of a file, found 5"):
+        other.check()
+    with system.start() as run, pytest.raises(ModelError, match="no FMU is called '5'"):
+        run[5]  # type: ignore[index]
+
+
 def test_constant_inputs_are_inputs_and_an_order_names_each_fmu_once(folder: Path) -> None:
     system = System("wrong")
     system.add("mass", folder / "mass.fmu", inputs={"k": 5.0})

@@ -166,6 +166,8 @@ class Running:
         found: dict[Place, None] = {}
         if patterns is None:
             found.update(dict.fromkeys(p for p in known.values() if self._variable(p).causality == "output"))
+        if not isinstance(patterns, Iterable | None):
+            raise ModelError(f"record must be names or patterns such as 'car.*', found {patterns!r}")
         for pattern in self._description.record if patterns is None else patterns:
             fitting = [pattern] if pattern in known else [name for name in known if fnmatch.fnmatchcase(name, pattern)]
             if not fitting:
@@ -233,7 +235,7 @@ class Running:
 
     def _found(self, name: str) -> tuple[Slave, FmuVariable]:
         self._check_open()
-        fmu, variable = split(name)
+        fmu, variable = split(str(name))
         if fmu not in self._facts:
             raise ModelError(f"no FMU is called {fmu!r}{did_you_mean(fmu, self._facts)}; a name is FMU.VARIABLE")
         return next(slave for slave in self._slaves if slave.name == fmu), self._facts[fmu].variable(variable)
