@@ -105,6 +105,17 @@ def test_all_that_is_wrong_with_a_system_file_is_said_at_once(tmp_path: Path) ->
     assert all(line.startswith(str(path)) for line in caught.value.problems)
 
 
+def test_lists_and_texts_are_asked_for_in_words_of_the_file(tmp_path: Path) -> None:
+    data = {"format_version": 1, "name": "x", "fmus": {"a": "a.fmu"}, "record": [1], "master": {"order": "a"}}
+    (tmp_path / "x.json").write_text(json.dumps(data))
+    with pytest.raises(ModelError) as caught:
+        System.load(tmp_path / "x.json")
+    assert [problem.split("x.json: ")[1] for problem in sorted(caught.value.problems)] == [
+        "master.order: must be a list [...], found 'a'",
+        "record[0]: must be a text in quotes, found 1",
+    ]
+
+
 def test_a_key_given_twice_and_an_unknown_fmu_are_named(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text('{"format_version": 1, "name": "x", "name": "y", "fmus": {"car": "car.fmu"}, '
@@ -287,6 +298,13 @@ def test_under_error_control_a_failing_step_is_tried_smaller_and_then_given_up(f
     assert 0.54 < caught.value.result.time[-1] < 0.5501
 
 
+def test_what_no_step_is_small_enough_for_is_named_with_the_cure(folder: Path) -> None:
+    """Smaller communication steps do not help against the step of one FMU."""
+    said = r"mass\.force from actuator\.force is too far off; raise master\.tolerance, or shorten the step of 0\.02"
+    with pytest.raises(StepFailed, match=said):
+        pair(folder, actuator_step=0.02, tolerance=1e-4, extrapolation=1).simulate(1.0, 0.01)
+
+
 def test_steps_that_must_be_taken_back_need_fmus_that_can(folder: Path, tmp_path: Path) -> None:
     edited(folder / "mass.fmu", tmp_path / "mass.fmu", 'canGetAndSetFMUstate="true"', 'canGetAndSetFMUstate="false"')
     shutil.copy(folder / "actuator.fmu", tmp_path)
@@ -360,10 +378,25 @@ def test_a_bond_takes_the_name_of_no_variable(tmp_path: Path, folder: Path) -> N
         system.check()
 
 
+def test_arguments_of_other_types_are_named(folder: Path) -> None:
+    system, other = pair(folder), System("other")
+    with pytest.raises(ModelError, match=r"record must be names or patterns such as 'car.\*', found 5"):
+        system.simulate(1, 0.1, record=5)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"parameters must be values by name, .* found \[1\]"):
+        system.simulate(1, 0.1, parameters=[1])  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"parameter 5: must be FMU.NAME; known FMUs: mass, actuator"):
+        system.simulate(1, 0.1, parameters={5: 1.0})  # type: ignore[dict-item]
+    other.add("car", 5)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=r"fmus.car.fmu: must be the name of a file, found 5"):
+        other.check()
+    with system.start() as run, pytest.raises(ModelError, match="no FMU is called '5'"):
+        run[5]  # type: ignore[index]
+
+
 def test_constant_inputs_are_inputs_and_an_order_names_each_fmu_once(folder: Path) -> None:
     system = System("wrong")
     system.add("mass", folder / "mass.fmu", inputs={"k": 5.0})
-    with pytest.raises(ModelError, match=r"fmus.mass: inputs: 'k' is fixed parameter, which is no input"):
+    with pytest.raises(ModelError, match=r"^fmus.mass: inputs: 'k' is fixed parameter, which is no input"):
         system.simulate(1.0, 0.1)
     with pytest.raises(ModelError, match=r"master.order: 'mass' is there 2 times; name it once"):
         pair(folder, algorithm="gauss-seidel", order=["mass", "mass"]).check()
@@ -461,6 +494,11 @@ def test_steps_of_their_own_leave_no_tiny_steps(folder: Path, begin: float) -> N
     result = pair(folder, actuator_step=0.03).simulate(begin + 1, 0.01, t_start=begin)
     assert result.time == pytest.approx(begin + np.arange(101) * 0.01, abs=1e-9)
     assert np.flatnonzero(np.diff(result["actuator.force"])).tolist() == [*range(2, 99, 3)]
+
+
+def test_a_step_of_its_own_that_is_far_too_short_is_named(folder: Path) -> None:
+    with pytest.raises(StepFailed, match=r"fmus.actuator.step: 1e-12 s makes more than 1e\+06 steps of one of 0.1 s"):
+        pair(folder, actuator_step=1e-12).simulate(1.0, 0.1)
 
 
 def test_times_of_steps_and_rows_that_differ_by_rounding_are_one() -> None:

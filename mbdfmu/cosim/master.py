@@ -19,6 +19,7 @@ from mbdfmu.cosim.wiring import Wiring
 from mbdfmu.errors import StepFailed
 
 NEAR = 1e-9  # of a step; nearer, two times mean the same
+MOST = 1e6  # steps of an FMU within one of the others: more is a mistake
 ROUNDED = 4  # units in the last place: so near, too, where times are large against steps
 Outside = Callable[[float, float], Matrix]  # inputs from outside as polynomials about a time, for the step to another
 _Kept = tuple[float, list[SlaveState], Vector, Vector]  # time, states, Y and U
@@ -35,6 +36,7 @@ class Coupled:
         self.exchange = Exchange(wiring, slaves)
         self.time = self._start = 0.0
         self.counts = {"communication_steps": 0, "rejected_steps": 0, "iterations": 0}
+        self.worst = ""  # the input that was extrapolated worst in the last step
         self._outside = outside
         self._repeats = settings.iterations > 1 or settings.tolerance is not None
         self._moving = np.array([link.continuous for link in wiring.links], dtype=bool)
@@ -193,6 +195,9 @@ class Coupled:
         if slave.own_step is None:
             return [end]
         size = end - slave.time
+        if size > MOST * slave.own_step:
+            raise Final(f"fmus.{slave.name}.step: {slave.own_step:g} s makes more than {MOST:g} steps of one of "
+                        f"{size:g} s at t = {self.time:g} s; choose a longer one")  # fmt: skip
         count = max(1, math.ceil((size - self._near(slave, end)) / slave.own_step))
         return [*(slave.time + k * size / count for k in range(1, count)), end]
 
@@ -257,8 +262,12 @@ class Coupled:
         if self.settings.tolerance is None:
             return 0.0
         self.exchange.measure()
-        at_end = value(predicted, size)[self._coupled]
-        return float(self._relative(at_end).max(initial=0.0) / self.settings.tolerance)
+        errors = self._relative(value(predicted, size)[self._coupled])
+        if not len(errors):
+            return 0.0
+        worst = int(errors.argmax())
+        self.worst = ".".join(self.exchange.links[self._coupled[worst]].target)
+        return float(errors[worst] / self.settings.tolerance)
 
     def _relative(self, other: Vector) -> Vector:
         """How far what is coupled is from other values, in terms of its size."""

@@ -166,6 +166,8 @@ class Running:
         found: dict[Place, None] = {}
         if patterns is None:
             found.update(dict.fromkeys(p for p in known.values() if self._variable(p).causality == "output"))
+        if not isinstance(patterns, Iterable | None):
+            raise ModelError(f"record must be names or patterns such as 'car.*', found {patterns!r}")
         for pattern in self._description.record if patterns is None else patterns:
             fitting = [pattern] if pattern in known else [name for name in known if fnmatch.fnmatchcase(name, pattern)]
             if not fitting:
@@ -233,7 +235,7 @@ class Running:
 
     def _found(self, name: str) -> tuple[Slave, FmuVariable]:
         self._check_open()
-        fmu, variable = split(name)
+        fmu, variable = split(str(name))
         if fmu not in self._facts:
             raise ModelError(f"no FMU is called {fmu!r}{did_you_mean(fmu, self._facts)}; a name is FMU.VARIABLE")
         return next(slave for slave in self._slaves if slave.name == fmu), self._facts[fmu].variable(variable)
@@ -290,11 +292,18 @@ class Running:
                 continue
             factor = min(GROW, max(SHRINK, SAFETY * max(error, 1e-12) ** (-1 / order)))
             if error > 1.0:
-                self._shrink(size * min(factor, SAFETY), "the extrapolation of what is coupled is too far off")
+                self._shrink(size * min(factor, SAFETY), self._far_off())
             else:
                 is_cut = size < 0.99 * self.step_size
                 self.step_size = max(self.step_size * is_cut, size * factor)
         self._book()
+
+    def _far_off(self) -> str:
+        worst = self._coupled.worst
+        source = self._description.couplings[worst].source
+        own = self._description.fmus[split(source)[0]].step
+        cure = "raise master.tolerance" + (f", or shorten the step of {own:g} s of '{split(source)[0]}'" if own else "")
+        return f"the extrapolation of {worst} from {source} is too far off; {cure}"
 
     def _ahead(self, stop: float) -> float:
         """Where the next step ends: equal steps to `stop`, so that no tiny one is left over."""

@@ -195,7 +195,7 @@ class Slave:
     def _named(self, text: str) -> str:
         """By its name in the system."""
         own = f"FMU '{self.instance.facts.name}'"
-        return f"FMU '{self.name}'{text.removeprefix(own)}"
+        return f"FMU '{self.name}'{text.removeprefix(own)}" if text.startswith(own) else text
 
     @contextmanager
     def naming(self) -> Iterator[None]:

@@ -62,7 +62,7 @@ class System:
 
     def add(self, name: str, fmu: str | os.PathLike[str], **settings: Any) -> None:
         """Add an FMU under a name; `settings`: parameters, start, inputs, step, tolerance as in a system file."""
-        self._put("fmus", name, {"fmu": Path(fmu), **settings})
+        self._put("fmus", name, {"fmu": fmu, **settings})
 
     def connect(self, target: str, source: str, **settings: Any) -> None:
         """Let an input take its value from an output; `settings`: factor, offset, delayed."""
@@ -106,9 +106,11 @@ class System:
 
     def with_parameters(self, values: Mapping[str, Value]) -> System:
         """The same system with other values of parameters, called as in `car.friction`."""
+        if not isinstance(values, Mapping):
+            raise ModelError(f"parameters must be values by name, as in {{'car.friction': 0.4}}, found {values!r}")
         data = self.description.to_data()
         for name, value in values.items():
-            fmu, parameter = split(name)
+            fmu, parameter = split(str(name))
             if fmu not in data["fmus"] or not parameter:
                 known = f"{did_you_mean(fmu, data['fmus'])}; known FMUs: {', '.join(data['fmus'])}"
                 raise ModelError(f"parameter {name!r}: must be FMU.NAME{known}")

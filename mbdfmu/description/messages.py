@@ -77,6 +77,10 @@ def _sentence(detail: ErrorDetails) -> str:
         return _reason(context)
     if kind in ("model_type", "model_attributes_type", "dict_type"):
         return f"must be an object {{...}}, found {shown(detail['input'])}"
+    if kind in ("tuple_type", "list_type"):
+        return f"must be a list [...], found {shown(detail['input'])}"
+    if kind == "string_type":
+        return f"must be a text in quotes, found {shown(detail['input'])}"
     if kind == "literal_error":
         return f"must be {context['expected']}, found {shown(detail['input'])}"
     return f"{detail['msg']}, found {shown(detail['input'])}"  # a rule of an element from outside this package
