@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 import zlib
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -201,3 +202,16 @@ def sizes(name: str, table: NDArray[np.float64]) -> NDArray[np.float64]:
     largest = np.abs(table).max(axis=0)
     found = np.array([max(largest[units == unit].max(), np.finfo(float).tiny) for unit in units])
     return np.where(names == NOTHING, np.inf, found)
+
+
+def test_a_process_that_has_unloaded_the_library_ends_well(tmp_path: Path) -> None:
+    """Statics with destructors (the tableau of dop853) go with the library, not with the process later on."""
+    given = mbd.models.load("pendulum").export_fmu(tmp_path / "given.fmu", scheme="dop853", platforms=["linux64"])
+    fmu = tmp_path / "portable.fmu"
+    with zipfile.ZipFile(given) as source, zipfile.ZipFile(fmu, "w") as target:
+        for name in source.namelist():
+            is_library = name.startswith("binaries/")
+            target.writestr(name, library("linux64").read_bytes() if is_library else source.read(name))
+    run = f"import mbdfmu as mbd; print(mbd.fmu.simulate({str(fmu)!r}, 0.1, 0.01).time[-1])"
+    done = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.split()) == (0, ["0.1"]), done.stderr

@@ -38,9 +38,9 @@ add_portable(aarch64-darwin aarch64-macos.11.0 .dylib ${MACH_O})
 add_custom_target(native_binaries DEPENDS ${PORTABLE_LIBRARIES})
 
 # What stands there is installed too. An editable install keeps the library that this machine's compiler has made, whose
-# bits are those of `simulate`; a wheel, which travels, takes the portable one.
+# bits are those of `simulate`; a wheel, which travels, takes the portable one, but not one that tests with sanitizers.
 set(KEPT ${PLATFORM})
-if(SKBUILD_STATE STREQUAL "wheel")
+if(SKBUILD_STATE STREQUAL "wheel" AND NOT MBDFMU_SANITIZE)
     set(KEPT "")
 endif()
 install(CODE "set(LIBRARIES \"${PORTABLE_LIBRARIES}\")\nset(INPUTS \"${PORTABLE_INPUTS}\")\nset(KEPT \"${KEPT}\")")
