@@ -16,6 +16,7 @@ import numpy as np
 from fmpy.fmi2 import FMU2Slave
 
 import mbdfmu as mbd
+from mbdfmu.fmi.calls import loading
 
 STEP = 0.01  # communication step of most tests, s
 RUNTIMES = ("native", "python")
@@ -88,7 +89,8 @@ def opened(path: Path, folder: Path | None = None) -> Iterator[FMU2Named]:
         unzipped = str(folder or fmpy.extract(str(path), temporary))
         description = fmpy.read_model_description(unzipped)
         names = {"modelIdentifier": description.coSimulation.modelIdentifier, "unzipDirectory": unzipped}
-        fmu = FMU2Named(guid=description.guid, instanceName="test", **names)
+        with loading():
+            fmu = FMU2Named(guid=description.guid, instanceName="test", **names)
         fmu.facts, fmu.said = mbd.fmu.info(path), []
         fmu.instantiate(callbacks=callbacks_for(fmu.said), loggingOn=True)
         try:

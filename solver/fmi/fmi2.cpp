@@ -2,6 +2,7 @@
 // logic of its own: arguments are checked for being there, the rest is the slave's.
 #include "fmi2.h"
 
+#include <cstring>
 #include <optional>
 
 #include "adapter.hpp"
@@ -13,6 +14,15 @@ using namespace mbd;
 static_assert(sizeof(fmi2ValueReference) == sizeof(std::uint32_t));
 
 fmi2Status as_fmi(Answer answer) { return static_cast<fmi2Status>(answer); }
+
+// What a host in C has passed as an enumeration may be any number, and reading that as one is undefined in C++.
+template <class Enumeration>
+int number_of(const Enumeration& given) {
+    int number;
+    static_assert(sizeof number == sizeof given);
+    std::memcpy(&number, &given, sizeof number);
+    return number;
+}
 
 // Calls the slave behind a handle.
 template <class Action>
@@ -52,10 +62,11 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid, f
     const auto hear = heard_by(callbacks, name ? name : "");
     return fmi::made(hear, [&] {
         if (!name || !*name) throw ModelError("the instance has no name");
-        if (type != fmi2CoSimulation && type != fmi2ModelExchange)
-            throw ModelError("there is no FMU type " + std::to_string(type) +
+        const int wanted = number_of(type);
+        if (wanted != fmi2CoSimulation && wanted != fmi2ModelExchange)
+            throw ModelError("there is no FMU type " + std::to_string(wanted) +
                              "; allowed: fmi2ModelExchange (0), fmi2CoSimulation (1)");
-        const auto kind = type == fmi2CoSimulation ? Slave::Kind::co_simulation : Slave::Kind::model_exchange;
+        const auto kind = wanted == fmi2CoSimulation ? Slave::Kind::co_simulation : Slave::Kind::model_exchange;
         return fmi::slave_from({resources, guid, kind, logging != fmi2False}, hear).release();
     });
 }
@@ -187,15 +198,15 @@ fmi2Status fmi2GetStatus(fmi2Component c, const fmi2StatusKind, fmi2Status*) {
     return no_status(c, "the status of a step is that which fmi2DoStep has returned");
 }
 fmi2Status fmi2GetRealStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Real* value) {
-    return status_of(c, kind == fmi2LastSuccessfulTime && value, "of real numbers there is only fmi2LastSuccessfulTime",
-                     [&](Slave& s) { *value = s.time(); });
+    return status_of(c, number_of(kind) == fmi2LastSuccessfulTime && value,
+                     "of real numbers there is only fmi2LastSuccessfulTime", [&](Slave& s) { *value = s.time(); });
 }
 fmi2Status fmi2GetIntegerStatus(fmi2Component c, const fmi2StatusKind, fmi2Integer*) {
     return no_status(c, "there is no status that is a whole number");
 }
 fmi2Status fmi2GetBooleanStatus(fmi2Component c, const fmi2StatusKind kind, fmi2Boolean* value) {
     // a slave never asks for the end
-    return status_of(c, kind == fmi2Terminated && value, "of true or false there is only fmi2Terminated",
+    return status_of(c, number_of(kind) == fmi2Terminated && value, "of true or false there is only fmi2Terminated",
                      [&](Slave&) { *value = fmi2False; });
 }
 fmi2Status fmi2GetStringStatus(fmi2Component c, const fmi2StatusKind, fmi2String*) {
