@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import fmpy
 import pytest
 from fmi_host import SUFFIX, Host, begin, native_host, unpacked
 
@@ -32,7 +33,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(exported: Path) -> Path:
     folder = unpacked(exported, exported.parent / "unpacked")
     if SANITIZED:
-        (library,) = folder.glob(f"binaries/*/*{SUFFIX}")
+        (library,) = (folder / "binaries" / fmpy.platform).glob(f"*{SUFFIX}")
         library.write_bytes(Path(SANITIZED).read_bytes())
     return folder
 
