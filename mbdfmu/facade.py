@@ -479,17 +479,19 @@ class Model:
         signals: str | Iterable[str] = (),
         parameters: Mapping[str, float] | None = None,
         start: Start = None,
+        assemble: Assembly = None,
     ) -> Path:
         """Write the model as Modelica text, `path` ending in .mo; docs/modelica.md says what each style offers.
 
         `style` "multibody" has components of the Modelica Standard Library, "equations" needs no library, "wrapper" is
         the interface of the model's FMU. `signals` are patterns of signals to be variables beside the outputs (of style
-        "equations"). `parameters` and `start` say where the model begins, as in `simulate`.
+        "equations"). `parameters`, `start` and `assemble` say where the model begins, as in `simulate`.
         """
-        model = self.symbolic
-        return mbdfmu.modelica.export(
-            model, lambda: self.start(parameters=parameters, start=start), path, style=style, signals=_names(signals)
-        )
+
+        def begin() -> Simulation:
+            return self.start(parameters=parameters, start=start, assemble=assemble)
+
+        return mbdfmu.modelica.export(self._shared().lowered, begin, path, style=style, signals=_names(signals))
 
     def _reference(self, asked: Mapping[str, Any], settings: Mapping[str, Any]) -> Reference:
         """A run to pack into an FMU: its outputs or, where there are none, its positions."""

@@ -10,18 +10,19 @@ from pathlib import Path
 from mbdfmu.analyses import Simulation
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.files import atomic
+from mbdfmu.lowering import Lowered
 from mbdfmu.modelica.equations import equations
-from mbdfmu.modelica.start import Start
+from mbdfmu.modelica.subject import Subject
+from mbdfmu.modelica.wrapper import wrapper
 from mbdfmu.signals import Signal, SymbolicModel
 
 __all__ = ["STYLES", "export"]
 
-Style = Callable[[SymbolicModel, Start, list[Signal], str], str]
-STYLES: dict[str, Style] = {"equations": equations}
+STYLES: dict[str, Callable[[Subject], str]] = {"equations": equations, "wrapper": wrapper}
 
 
 def export(
-    model: SymbolicModel,
+    lowered: Lowered,
     begin: Callable[[], Simulation],
     path: str | os.PathLike[str],
     *,
@@ -32,13 +33,13 @@ def export(
     target = Path(path)
     problems = []
     if target.suffix != ".mo":
-        problems.append(f"{path}: a Modelica file ends in .mo")
+        problems.append(f"{os.fspath(path)}: the name of a Modelica file must end in .mo")
     if style not in STYLES:
         problems.append(f"style must be one of {', '.join(STYLES)}, found {style!r}{did_you_mean(str(style), STYLES)}")
-    wanted = _wanted(model, signals, problems)
+    wanted = _wanted(lowered.model, signals, problems)
     if problems:
         raise ModelError(problems)
-    text = STYLES[style](model, Start.of(model, begin()), wanted, f"Exported by mbdfmu {version('mbdfmu')}, style {style}.")
+    text = STYLES[style](Subject(lowered, begin, wanted, f"Exported by mbdfmu {version('mbdfmu')}, style {style}."))
     with atomic(target) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
     return target

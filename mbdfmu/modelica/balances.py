@@ -1,7 +1,7 @@
 """The equations of motion of a model by name, as people write them; must not know Modelica's words.
 
 M a = Q - G^T lambda with index 1: every constraint row is differentiated until accelerations stand in it, and closes
-what has opened at a rate k (T20.1): Phi'' + 2 k Phi' + k^2 Phi = 0.
+what has opened at a rate k (T22.1): Phi'' + 2 k Phi' + k^2 Phi = 0.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Turning:
-    """The rates of a quaternion, dE/dt = value, which keep its length without force (T20.2)."""
+    """The rates of a quaternion, dE/dt = value, which keep its length without force (T22.2)."""
 
     body: str
     rates: tuple[Node, ...]

@@ -16,9 +16,9 @@ from mbdfmu.expressions import Node
 from mbdfmu.expressions.opcodes import CONST, LOAD, SUB
 from mbdfmu.modelica.balances import Balances, Held, is_rotation, rotation_matrix
 from mbdfmu.modelica.formulas import Formulas
-from mbdfmu.modelica.start import Start
+from mbdfmu.modelica.subject import Subject
 from mbdfmu.modelica.tables import FUNCTION, Tables
-from mbdfmu.modelica.words import INDENT, Names, comment, identifier, modified, number, quoted, wrapped
+from mbdfmu.modelica.words import INDENT, Names, comment, html, identifier, modified, number, quoted, wrapped
 from mbdfmu.signals import Signal, SymbolicModel
 from mbdfmu.units import differentiated, display_units
 
@@ -49,12 +49,12 @@ class _Section:
         self.equations.append(_Equation(template, nodes, text))
 
 
-def equations(model: SymbolicModel, start: Start, wanted: Iterable[Signal], about: str) -> str:
+def equations(subject: Subject) -> str:
     """The text of the model in style `equations`; ModelError with all elements that equations alone cannot say."""
-    problems = list(refused(model))
+    problems = list(refused(subject.model))
     if problems:
         raise ModelError(problems)
-    return _Writer(model, start, wanted, about).text()
+    return _Writer(subject).text()
 
 
 def refused(model: SymbolicModel) -> Iterator[str]:
@@ -71,13 +71,14 @@ def refused(model: SymbolicModel) -> Iterator[str]:
 
 
 class _Writer:
-    def __init__(self, model: SymbolicModel, start: Start, wanted: Iterable[Signal], about: str) -> None:
-        self.m, self.start, self.about = model, start, about
+    def __init__(self, subject: Subject) -> None:
+        self.m, self.start, self.about = subject.model, subject.start, subject.about
+        model = self.m
         self.graph, self.rate = model.graph, model.rate
         self.title = identifier(model.description.name)
         self.names = Names([self.title, FUNCTION, _CLOSING])
         self.tables = Tables(model.description.curves, self.names)
-        self.wanted = [s for s in wanted if s.causality in ("output", "local")]
+        self.wanted = [s for s in subject.wanted if s.causality in ("output", "local")]
         self.by_node: dict[Node, Signal] = {}
         for signal in model.signals.values():
             self.by_node.setdefault(signal.node, signal)
@@ -448,10 +449,7 @@ class _Writer:
         if e:
             given = {"StopTime": e.stop_time, "Interval": e.step, "Tolerance": e.tolerance}
             yield f"experiment{modified(**{k: None if v is None else number(v) for k, v in given.items()})}"
-        notes = [f"<p>{_html(self.m.description.text)}</p>", f"<p>{_html(self.about)}</p>"]
-        notes += [f"<p>Left out: {_html(text)}.</p>" for text in self.start.redundant.values()]
+        notes = [f"<p>{html(self.m.description.text)}</p>", f"<p>{html(self.about)}</p>"]
+        notes += [f"<p>Left out: {html(text)}.</p>" for text in self.start.redundant.values()]
         yield f"Documentation(info={quoted('<html>' + ''.join(notes) + '</html>')})"
 
-
-def _html(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -66,6 +66,11 @@ def comment(text: str) -> str:
     return f" {quoted(line)}" if line else ""
 
 
+def html(text: str) -> str:
+    """Text inside of HTML."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
 def number(value: float) -> str:
     """All digits that make a difference; whole numbers as such."""
     if value == int(value) and abs(value) < 1e15:

@@ -45,14 +45,17 @@ STYLES = ("multibody", "equations", "wrapper")  # spelled out as in export_fmu.p
 )
 @click.option("--set", "parameters", multiple=True, metavar="NAME=VALUE", help="Parameter; repeatable.")
 @click.option("--start", multiple=True, metavar="NAME=VALUE", help="Where a coordinate begins; repeatable.")
+@click.option("--assemble/--no-assemble", default=None, help="Close the joints from a start that does not fit.")
 @allow_python
 def command(
     model: str, output: Path | None, style: str, signals: tuple[str, ...], parameters: tuple[str, ...],
-    start: tuple[str, ...],
+    start: tuple[str, ...], assemble: bool | None,
 ) -> None:  # fmt: skip
     """Export a MODEL as Modelica text."""
     loaded = load_model(model)
     path = output or Path(f"{file_stem(loaded.name)}.mo")
     given, begins = constants({"--set": parameters, "--start": start})
-    loaded.export_modelica(path, style, signals=signals, parameters=given or None, start=begins or None)
+    loaded.export_modelica(
+        path, style, signals=signals, parameters=given or None, start=begins or None, assemble=assemble
+    )
     click.echo(f"wrote {path} ({path.stat().st_size / 1000:.0f} kB, style {style})")
