@@ -59,7 +59,7 @@ def test_what_equations_cannot_say_is_refused_by_name(name: str, tmp_path: Path)
 
 # ---------------------------------------------------------------- every joint and force
 
-PLANAR = [name for name, joint in Joint.members().items() if joint.freedoms.planar is not None and name not in RELATIONS]
+PLANAR = [name for name, joint in Joint.members().items() if joint.freedoms.planar is not None]
 FIELDS: dict[str, dict[str, Any]] = {"distance": {"length": 0.7}, "rolling_disc": {"radius": 0.4}}
 
 

@@ -13,14 +13,35 @@ from typing import NamedTuple
 
 from mbdfmu.expressions import Curve, Node
 from mbdfmu.expressions.opcodes import (
-    ABS, ADD, AND, BY_CODE, CONST, DIV, EQ, LE, LOAD, LOOKUP, LT, MAX, MIN, MUL, NEG, NOT, OPCODES, OR, POW, SELECT,
-    SIGN, SQRT, SQUARE, SUB,
+    ABS,
+    ADD,
+    AND,
+    BY_CODE,
+    CONST,
+    DIV,
+    EQ,
+    LE,
+    LOAD,
+    LOOKUP,
+    LT,
+    MUL,
+    NEG,
+    NOT,
+    OPCODES,
+    OR,
+    POW,
+    SELECT,
+    SIGN,
+    SQRT,
+    SQUARE,
+    SUB,
 )  # fmt: skip
 from mbdfmu.modelica.words import number
 
 FLOOR = OPCODES["FLOOR"]
 _BOOLEAN = frozenset((LT, LE, EQ, AND, OR, NOT))
 _PARTIAL = frozenset((DIV, POW, SQRT, *(OPCODES[name] for name in ("TAN", "ASIN", "ACOS", "LOG", "ATAN2"))))
+_JUMPING = frozenset((ABS, SIGN, FLOOR))  # make events where they stand alone
 _STEADY = frozenset("tpu")  # conditions on these alone make events; others are tried at every step
 _SHARED = 3  # operations from which on a shared expression gets a name
 _LONGEST = 2000  # letters of one expression
@@ -28,6 +49,10 @@ _PATHS = 4  # to an expression behind conditions, from which on it is written ou
 
 # How firmly a text holds together (section 3.2).
 _OR, _AND, _NOT, _RELATION, _SUM, _PRODUCT, _POWER, _ATOM = range(8)
+
+
+Named = Callable[[Node, int], str]
+Lookup = Callable[[Curve, int, str], str]
 
 
 class _Text(NamedTuple):
@@ -66,8 +91,8 @@ class Formulas:
         roots: Sequence[Node],
         known: Mapping[Node, str],
         forced: Mapping[Node, str],
-        named: Callable[[Node, int], str],
-        lookup: Callable[[Curve, int, str], str],
+        named: Named,
+        lookup: Lookup,
     ) -> None:
         self.auxiliaries: list[Auxiliary] = []  # each after those that it uses
         self._known, self._forced = known, forced
@@ -117,8 +142,7 @@ class Formulas:
                 before = self._paths.get(argument)
                 self._paths[argument] = inside if before is None else before.joined(inside)
         for node in nodes:
-            inside = self._arguments(node)
-            self._partial[node] = _has_hole(node, self._known) or any(self._partial[a] for a in inside)
+            self._partial[node] = _has_hole(node, self._known) or any(self._partial[a] for a in self._arguments(node))
 
     # ---- writing
 
@@ -303,11 +327,8 @@ def _written(node: Node, args: Sequence[_Text]) -> _Text:
     if op == POW:
         return _Text(f"{args[0].at(_ATOM)}^{args[1].at(_ATOM)}", _POWER)
     inside = ", ".join(a.text for a in args)
-    if op in (ABS, SIGN, FLOOR):
-        return _Text(f"noEvent({BY_CODE[op].name.lower()}({inside}))", _ATOM)
-    if op in (MIN, MAX):
-        return _Text(f"{'min' if op == MIN else 'max'}({inside})", _ATOM)
-    return _Text(f"{BY_CODE[op].name.lower()}({inside})", _ATOM)
+    call = f"{BY_CODE[op].name.lower()}({inside})"  # Modelica calls them as we do
+    return _Text(f"noEvent({call})" if op in _JUMPING else call, _ATOM)
 
 
 def _product(a: _Text, b: _Text) -> _Text:

@@ -54,9 +54,10 @@ class Tables:
         name = self._used[curve]
         return f"{FUNCTION}({x}, {name}_knots, {name}_pieces, {order})"
 
-    def function(self) -> str:
+    def function(self) -> Iterator[str]:
         """The function, if there is a curve."""
-        return _TEXT if self._used else ""
+        if self._used:
+            yield _TEXT
 
     def constants(self) -> Iterator[str]:
         """The numbers of all curves."""

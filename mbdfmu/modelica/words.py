@@ -12,8 +12,7 @@ from collections.abc import Iterable
 WIDTH = 120
 INDENT = "  "
 # Keywords (section 2.3.3), and what every tool knows without looking: functions, types and `time`.
-RESERVED = frozenset(
-    """
+_RESERVED = """
     algorithm and annotation block break class connect connector constant constrainedby der discrete each else elseif
     elsewhen encapsulated end enumeration equation expandable extends external false final flow for function if import
     impure in initial inner input loop model not operator or outer output package parameter partial protected public
@@ -23,8 +22,8 @@ RESERVED = frozenset(
     outerProduct pre product promote reinit rem sample scalar sign sin sinh size skew smooth spatialDistribution sqrt
     String sum symmetric tan tanh terminate terminal time transpose vector zeros actualStream semiLinear Clock hold
     previous Real Integer Boolean AssertionLevel StateSelect ExternalObject Modelica Connections
-    """.split()
-)
+"""
+RESERVED = frozenset(_RESERVED.split())
 
 
 class Names:

@@ -73,7 +73,7 @@ class _Wrapper:
             names = Names()
             items = [names.new(item) for item, _ in v.choices.items]
             kind = self._types[v.choices.name]
-            return f"parameter {kind} {self._known[v.name]} = {kind}.{items[int(v.start or 1) - 1]}{comment(v.text)};"
+            return f"parameter {kind} {self._known[v.name]} = {kind}.{items[int(v.starts[0]) - 1]}{comment(v.text)};"
         kind = v.type if v.type in ("Integer", "Boolean", "String") else "Real"
         return f"parameter {kind} {self._known[v.name]}{_attributes(v)} = {_value(v)}{comment(v.text)};"
 
