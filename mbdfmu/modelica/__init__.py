@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mbdfmu.analyses import Simulation
 from mbdfmu.errors import ModelError, did_you_mean
+from mbdfmu.expressions.graph import without_collection
 from mbdfmu.files import atomic
 from mbdfmu.lowering import Lowered
 from mbdfmu.modelica.equations import equations
@@ -21,6 +22,7 @@ __all__ = ["STYLES", "export"]
 STYLES: dict[str, Callable[[Subject], str]] = {"equations": equations, "wrapper": wrapper}
 
 
+@without_collection()
 def export(
     lowered: Lowered,
     begin: Callable[[], Simulation],

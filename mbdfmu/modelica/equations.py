@@ -1,7 +1,7 @@
 """A model as equations that need no library; must not know joints or forces by name, nor how text is put together.
 
-The order is that of reading: what can be chosen, what comes and goes, coordinates and states, then the equations of each
-element.
+The order is that of reading: what can be chosen, what comes and goes, coordinates and states, then the equations of one
+element after the other.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ class Formulas:
 
     def _condition(self, paths: _Paths) -> str:
         ways = []
-        for way in sorted(paths.ways, key=lambda way: sorted((c.index, yes) for c, yes in way)):
+        for way in _in_order(paths.ways):
             literals = sorted(way, key=lambda literal: literal[0].index)
             texts = [self._truth(c).at(_RELATION) if yes else f"not {self._truth(c).at(_ATOM)}" for c, yes in literals]
             ways.append(" and ".join(texts))
@@ -251,11 +251,14 @@ class Formulas:
         return _Text(f"{a} {'<' if node.op == LT else '<='} {b}", _RELATION)
 
 
+_Way = frozenset[tuple[Node, bool]]
+
+
 @dataclass(frozen=True)
 class _Paths:
     """The ways to an expression: which conditions are true or false on each."""
 
-    ways: frozenset[frozenset[tuple[Node, bool]]]
+    ways: frozenset[_Way]
 
     @property
     def always(self) -> bool:
@@ -272,23 +275,27 @@ class _Paths:
     def joined(self, other: _Paths) -> _Paths:
         """This way or that; what holds whether a condition does or not needs no condition."""
         ways = set(self.ways | other.ways)
-        merged = True
-        while merged and len(ways) <= 2 * _PATHS:
-            merged = False
-            for way in list(ways):
-                for literal in way:
-                    twin = (way - {literal}) | {(literal[0], not literal[1])}
-                    if twin in ways:
-                        ways -= {way, twin}
-                        ways.add(way - {literal})
-                        merged = True
-                        break
-                if merged:
-                    break
+        while len(ways) <= 2 * _PATHS and (pair := _twins(ways)):
+            ways -= {*pair}
+            ways.add(pair[0] & pair[1])
         if frozenset() in ways:
             return _ALWAYS
-        kept = {way for way in ways if not any(other < way for other in ways)}
-        return _Paths(frozenset(kept))
+        return _Paths(frozenset(way for way in ways if not any(other < way for other in ways)))
+
+
+def _in_order(ways: Iterable[_Way]) -> list[_Way]:
+    """By the ages of the conditions, so that the same model gives the same text."""
+    return sorted(ways, key=lambda way: sorted((condition.index, holds) for condition, holds in way))
+
+
+def _twins(ways: set[_Way]) -> tuple[_Way, _Way] | None:
+    """Two ways that differ in whether one condition holds."""
+    for way in _in_order(ways):
+        for condition, holds in sorted(way, key=lambda literal: literal[0].index):
+            twin = (way - {(condition, holds)}) | {(condition, not holds)}
+            if twin in ways:
+                return way, twin
+    return None
 
 
 _ALWAYS = _Paths(frozenset((frozenset(),)))

@@ -196,9 +196,8 @@ class Written:
             else:
                 start = None if line.start is None else self._formulas.text(self._replaced[line.start])
                 yield line.written(start)
-        fixed = {a.name for a in self._fixed}
-        kinds = {name: s for name, s in self._sheet.shown.items() if s.causality == "local"}
-        signals = {name: s for name, s in kinds.items() if name not in self._sheet._declared | fixed}
+        there = self._sheet._declared | {a.name for a in self._fixed}
+        signals = {n: s for n, s in self._sheet.shown.items() if s.causality == "local" and n not in there}
         if signals:
             yield f"\n{INDENT}// signals"
             yield from (wrapped(f"Real {n}{_attributes(s)}{comment(s.text)};") for n, s in signals.items())
