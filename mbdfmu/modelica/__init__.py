@@ -11,13 +11,14 @@ from mbdfmu.analyses import Simulation
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.files import atomic
 from mbdfmu.modelica.equations import equations
+from mbdfmu.modelica.multibody import multibody
 from mbdfmu.modelica.start import Start
 from mbdfmu.signals import Signal, SymbolicModel
 
 __all__ = ["STYLES", "export"]
 
 Style = Callable[[SymbolicModel, Start, list[Signal], str], str]
-STYLES: dict[str, Style] = {"equations": equations}
+STYLES: dict[str, Style] = {"multibody": multibody, "equations": equations}
 
 
 def export(
