@@ -13,13 +13,14 @@ from mbdfmu.expressions.graph import without_collection
 from mbdfmu.files import atomic
 from mbdfmu.lowering import Lowered
 from mbdfmu.modelica.equations import equations
+from mbdfmu.modelica.multibody import multibody
 from mbdfmu.modelica.subject import Subject
 from mbdfmu.modelica.wrapper import wrapper
 from mbdfmu.signals import Signal, SymbolicModel
 
 __all__ = ["STYLES", "export"]
 
-STYLES: dict[str, Callable[[Subject], str]] = {"equations": equations, "wrapper": wrapper}
+STYLES: dict[str, Callable[[Subject], str]] = {"multibody": multibody, "equations": equations, "wrapper": wrapper}
 
 
 @without_collection()

@@ -92,18 +92,8 @@ class Balances:
 
     def _constraint_forces(self) -> None:
         for held in self.held:
-            for name, entry in self._gradient(held.row):
+            for name, entry in gradient(self._m, held.row):
                 self._forces[name].append(-held.multiplier * entry)
-
-    def _gradient(self, row: Row) -> list[tuple[str, Node]]:
-        """The row of G: coordinates and entries."""
-        if row.level == "position":
-            return [(name, self._m.motion.diff(row.value, name)) for name in self._m.motion.of(row.value)]
-        symbols = self._symbols(row.value, _OF_LEVEL[row.level])
-        return [(s.value[1], self._graph.diff(row.value, s)) for s in symbols]
-
-    def _symbols(self, node: Node, space: str) -> list[Node]:
-        return sorted((s for s in node.support if s.value[0] == space), key=lambda s: s.index)
 
     # ---- what accelerates and what drives
 
@@ -139,7 +129,7 @@ class Balances:
         """Every effort along its rate (T4.0)."""
         for force in self._m.forces:
             for effort in force.load.efforts:
-                for v in self._symbols(effort.rate, "v"):
+                for v in _symbols(effort.rate, "v"):
                     self._forces[v.value[1]].append(effort.effort * self._graph.diff(effort.rate, v))
 
     def _user_coordinates(self) -> None:
@@ -168,3 +158,15 @@ def rotation_matrix(model: SymbolicModel, body: str) -> dict[Node, Node]:
 def is_rotation(c: Coordinate) -> bool:
     """Whether it is a small rotation of a spatial body, which has no symbol for its value."""
     return c.name.rpartition(".")[2] in ROTATIONS and c.name.startswith(f"{c.node}.")
+
+
+def gradient(model: SymbolicModel, row: Row) -> list[tuple[str, Node]]:
+    """The row of G: coordinates and entries."""
+    if row.level == "position":
+        return [(name, model.motion.diff(row.value, name)) for name in model.motion.of(row.value)]
+    symbols = _symbols(row.value, _OF_LEVEL[row.level])
+    return [(s.value[1], model.graph.diff(row.value, s)) for s in symbols]
+
+
+def _symbols(node: Node, space: str) -> list[Node]:
+    return sorted((s for s in node.support if s.value[0] == space), key=lambda s: s.index)
