@@ -174,7 +174,14 @@ def joint_family() -> Iterator[Row]:
         rows = [_rows(joint, dimensions) if dimensions in _kinds(joint) else "" for dimensions in (2, 3)]
         if issubclass(joint, Relation):
             rows[1] = rows[0]  # the same in space
-        yield f"`{name}`", ", ".join(given), *rows, joint.modelica.removeprefix("Modelica.Mechanics.")
+        yield f"`{name}`", ", ".join(given), *rows, _counterpart(joint)
+
+
+def _counterpart(element: type[JointElement | ForceElement]) -> str:
+    """What does the same in Modelica."""
+    closing = getattr(element, "closing", None)
+    loops = f"; in planar loops {closing.shown}" if closing else ""
+    return element.modelica.shown + loops if element.modelica else "none: style `equations` has it"
 
 
 def _given(field: str, kind: str, unit: str, default: str) -> str:
@@ -249,7 +256,7 @@ def force_family() -> Iterator[Row]:
     """What each force is, where it exists, and what does the same in Modelica."""
     for name, force in ForceElement.members().items():
         where = ", ".join({2: "plane", 3: "space"}[d] for d in force.dimensions)
-        yield f"`{name}`", _text(force.summary()), where, force.modelica.removeprefix("Modelica.Mechanics.") or "none"
+        yield f"`{name}`", _text(force.summary()), where, _counterpart(force)
 
 
 def family_fields(family: type[Typed]) -> Iterator[Row]:

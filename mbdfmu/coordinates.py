@@ -80,7 +80,8 @@ class Coordinates:
 
     def rate(self, node: Node, *, accelerations: bool = True) -> Node:
         """The time derivative of a node; `accelerations=False` leaves out what index 1 solves for: those and dX/dt."""
-        return self.graph.rate(node, {s: r for s in node.support if (r := self._rate(s, accelerations)) is not None})
+        symbols = sorted(node.support, key=lambda s: s.index)  # rates are made in the same order every time
+        return self.graph.rate(node, {s: r for s in symbols if (r := self._rate(s, accelerations)) is not None})
 
     def _rate(self, symbol: Node, accelerations: bool) -> Node | None:
         space, name = symbol.value

@@ -17,6 +17,7 @@ import mbdfmu.blocks
 import mbdfmu.fmi
 import mbdfmu.forces
 import mbdfmu.joints
+import mbdfmu.modelica
 from mbdfmu.analyses import (
     CompiledModel,
     Equilibrium,
@@ -469,6 +470,28 @@ class Model:
         asked = reference if isinstance(reference, Mapping) else {} if reference else None
         run = None if asked is None else self._reference(asked, settings)
         return mbdfmu.fmi.export(lowered, path, chosen, choices, drawing=self._drawing(), reference=run)
+
+    def export_modelica(
+        self,
+        path: str | os.PathLike[str],
+        style: str = "multibody",
+        *,
+        signals: str | Iterable[str] = (),
+        parameters: Mapping[str, float] | None = None,
+        start: Start = None,
+        assemble: Assembly = None,
+    ) -> Path:
+        """Write the model as Modelica text, `path` ending in .mo; docs/modelica.md says what each style offers.
+
+        `style` "multibody" has components of the Modelica Standard Library, "equations" needs no library, "wrapper" is
+        the interface of the model's FMU. `signals` are patterns of signals to be variables beside the outputs (of style
+        "equations"). `parameters`, `start` and `assemble` say where the model begins, as in `simulate`.
+        """
+
+        def begin() -> Simulation:
+            return self.start(parameters=parameters, start=start, assemble=assemble)
+
+        return mbdfmu.modelica.export(self._shared().lowered, begin, path, style=style, signals=_names(signals))
 
     def _reference(self, asked: Mapping[str, Any], settings: Mapping[str, Any]) -> Reference:
         """A run to pack into an FMU: its outputs or, where there are none, its positions."""

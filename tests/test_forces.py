@@ -9,18 +9,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from reference.force_examples import EXAMPLES, Example
+from reference.force_examples import EXAMPLES
+from reference.force_models import BODIES, Case, cases, described, element, markers
 from reference.spatial_joints import matrix, quaternion, turning
 
 import mbdfmu as mbd
 import mbdfmu.forces
 from mbdfmu.analyses import CompiledModel
-from mbdfmu.description import Description, Force, MarkerRef
+from mbdfmu.description import Description, Force
 from mbdfmu.description.placement import Placement
 from mbdfmu.description.seen import Seen
 from mbdfmu.errors import ExpressionError, ModelError
@@ -33,30 +34,7 @@ EXACT = 1e-12  # two ways to compute the same numbers
 BY_DIFFERENCES = 1e-7
 STEP = 1e-5  # four points leave about 1e-11
 T = 0.37  # any time
-BODIES = ("one", "two")
 SEEDS = range(3)
-
-
-@dataclass(frozen=True)
-class Case:
-    """One example in a model of so many dimensions."""
-
-    kind: str
-    number: int
-    dimensions: int
-
-    @property
-    def example(self) -> Example:
-        return EXAMPLES[self.kind][self.number]
-
-    def __str__(self) -> str:
-        return f"{self.kind}-{self.number}-{'plane' if self.dimensions == 2 else 'space'}"
-
-
-def cases(wanted: Callable[[Example], Any] = lambda _: True) -> list[Any]:
-    found = [Case(kind, n, d) for kind in EXAMPLES for n in range(len(EXAMPLES[kind])) for d in (2, 3)]
-    chosen = (c for c in found if c.example.of(c.dimensions) is not None and wanted(c.example))
-    return [pytest.param(case, id=str(case)) for case in chosen]
 
 
 each_case = pytest.mark.parametrize("case", cases())
@@ -72,49 +50,6 @@ def test_every_element_has_an_example() -> None:
 
 
 # ---------------------------------------------------------------- models
-
-
-def markers(member: type[Force]) -> list[str]:
-    """The fields that must name one."""
-    kind = get_args(MarkerRef)[0]
-    return [n for n, info in member.model_fields.items() if info.is_required() and info.annotation == kind]
-
-
-def random_marker(rng: np.random.Generator, body: str, dimensions: int) -> dict[str, Any]:
-    at = [float(x) for x in rng.uniform(-0.5, 0.5, dimensions)]
-    if dimensions == 2:
-        return {"body": body, "at": at, "angle": float(rng.uniform(-1, 1))}
-    axis = [float(x) for x in rng.normal(size=3)]
-    return {"body": body, "at": at, "orientation": {"axis": axis, "angle": float(rng.uniform(0.1, 1))}}
-
-
-@cache
-def element(case: Case, ends: tuple[str, str], conservative: bool = False) -> dict[str, Any]:
-    """What a file says about the example."""
-    member, rng = Force.named(case.kind), np.random.default_rng(case.number)
-    pairs = zip(markers(member), ends, strict=False)
-    given = {end: random_marker(rng, body, case.dimensions) for end, body in pairs}
-    if case.example.marker is not None:
-        at = {key: value[: case.dimensions] for key, value in case.example.marker.items()}
-        given = {end: {"body": marker["body"], **at} for end, marker in given.items()}
-    own = case.example.of(case.dimensions) or {}
-    left_out = (case.example.conservative or ()) if conservative else ()
-    return {"type": case.kind, **given, **{key: value for key, value in own.items() if key not in left_out}}
-
-
-def described(case: Case, force: dict[str, Any] | None) -> Description:
-    """Two free bodies, and the element called f."""
-    planar = case.dimensions == 2
-    inertia: Any = 0.4 if planar else [0.4, 0.3, 0.5]
-    places = case.example.positions or ((0.1, -0.2, 0.3), (-0.6, 0.7, -0.4))
-    bodies = {
-        name: {"mass": 0.7, "inertia": inertia, "position": list(place[: case.dimensions]), "free": True}
-        for name, place in zip(BODIES, places, strict=True)
-    }
-    return Description(
-        format_version=1, name="sample", dimensions=case.dimensions, bodies=bodies,
-        forces={} if force is None else {"f": force}, **case.example.sections,
-    )  # fmt: skip
 
 
 @cache

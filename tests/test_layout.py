@@ -33,6 +33,7 @@ ORDER = (
     ("vectors",),
     ("orientation",),
     ("inertia",),
+    ("counterparts",),
     ("frames",),
     ("planar", "spatial"),
     ("joints", "forces", "blocks"),

@@ -12,6 +12,7 @@ SHOWN = 6  # rows that one row repeats
 class Redundancy:
     """A constraint row that is a combination of others; it is left out of the motion."""
 
+    row: int  # its number among all constraint rows
     label: str  # `joint 'hinge' (rotation 2)`
     repeats: tuple[str, ...]  # the rows it is made of, the strongest first
 
@@ -25,6 +26,6 @@ class Redundancy:
 def redundancies(found: Iterable[tuple[int, Sequence[tuple[int, float]]]], labels: Sequence[str]) -> list[Redundancy]:
     """The solver's findings with the labels of the constraint rows."""
     return [
-        Redundancy(labels[row], tuple(labels[k] for k, _ in sorted(repeats, key=lambda r: -abs(r[1]))))
+        Redundancy(row, labels[row], tuple(labels[k] for k, _ in sorted(repeats, key=lambda r: -abs(r[1]))))
         for row, repeats in found
     ]

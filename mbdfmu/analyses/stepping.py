@@ -86,13 +86,18 @@ class Simulation:
         """Impacts that have no gap to close at the start."""
         for name, impact in self._model.description.impacts.items():
             gap = self[f"{name}.gap"]
-            if impact.where is None and gap < -1e-6 * self._native.length:
+            if impact.where is None and gap < -1e-6 * self.length:
                 yield f"impact '{name}' begins {-gap:.3g} {impact.unit} inside: its gap is negative at the start"
 
     @property
     def time(self) -> float:
         """Present time, s."""
         return float(self._native.time)
+
+    @property
+    def length(self) -> float:
+        """Of the model, m: what positions are compared with."""
+        return float(self._native.length)
 
     @property
     def statistics(self) -> dict[str, int | float]:

@@ -22,7 +22,7 @@ __all__ = ["main"]
 VERBS = (
     "demo", "list", "check", "info", "simulate", "equilibrium", "linearize", "kinematics",
     "inverse-dynamics", "plot", "animate", "record", "compare", "import", "export-fmu",
-    "cosim", "reproduce", "schema",
+    "export-modelica", "cosim", "reproduce", "schema",
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 from pydantic import model_validator
 
 from mbdfmu import planar, spatial
+from mbdfmu.counterparts import Counterpart, Library
 from mbdfmu.description import Force, MarkerRef, NonNegative, TableName
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
@@ -24,8 +25,13 @@ class ForceElement(Force):
     Every field that names a marker becomes an end.
     """
 
-    modelica: ClassVar[str] = ""  # the component of the Modelica Standard Library that does the same
+    modelica: ClassVar[Counterpart | None] = None  # what does the same in Modelica
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)  # of the models in which it exists
+
+    @property
+    def is_counterpart(self) -> bool:
+        """Whether the class of the library does all that this one does, with the fields that it has."""
+        return isinstance(self.modelica, Library)
 
     def measures(self, ends: Ends, resolve: Resolve) -> Mapping[str, Measure]:
         """What any expression may know of it before its law is written: lengths, angles, with their rates."""

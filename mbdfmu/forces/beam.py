@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import model_validator
 
 from mbdfmu.coordinates import Matrix
+from mbdfmu.counterparts import Equations
 from mbdfmu.description import Direction, Either, In, NonNegative, Only, Positive, Several, SpinCoefficients, parallel
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
@@ -26,6 +27,7 @@ _SPACE = {"axial": "even", "torsion": "odd"} | {key: "odd" if key.endswith("y") 
 class Beam(ForceBetween, name="beam"):
     """Elastic beam from i to j along an axis that both frames have, with shear (T4.13 to T4.15)."""
 
+    modelica = Equations()
     parity: ClassVar = {2: _PLANE, 3: _SPACE}
 
     length: Annotated[Positive, In("m")]

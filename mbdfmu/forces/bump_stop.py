@@ -4,6 +4,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import model_validator
 
+from mbdfmu.counterparts import Equations
 from mbdfmu.description import Direction, Flag, In, NonNegative, Positive, Value
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node, greater, select
@@ -15,7 +16,7 @@ from mbdfmu.frames import Law, Measure, Resolve
 class BumpStop(ScalarForce, name="bump_stop"):
     """Stops at a smallest and a largest length: k depth^e, damping that grows with the depth, never pulling (T4.6)."""
 
-    modelica = "Modelica.Mechanics.Translational.Components.ElastoGap"
+    modelica = Equations(like="Translational.Components.ElastoGap in MultiBody.Forces.LineForceWithMass")
     parity: ClassVar = {d: {"length": "even", "force": "even"} for d in (2, 3)}
 
     lower: Annotated[Value | None, In("m")] = None  # none: no stop on this side

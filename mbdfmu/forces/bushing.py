@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from mbdfmu import planar, spatial
+from mbdfmu.counterparts import Library, force
 from mbdfmu.description import Coefficients, Either, In, Mirrored, Point, Spin, SpinCoefficients
 from mbdfmu.expressions import Node, cos, sin
 from mbdfmu.forces.base import Ends, ForceBetween, force_keys, geometry, shown, torque_keys, turned, turning, wrench
@@ -21,7 +22,11 @@ _SPACE = {f"displacement_{k}": k for k in "xyz"} | {f"rotation_{k}": f"-{k}" for
 class Bushing(ForceBetween, name="bushing"):
     """Springs and dampers along and about the axes of i (T4.10), on the origin of j."""
 
-    modelica = "Modelica.Mechanics.MultiBody.Forces.SpringDamperParallel"
+    modelica = Library(
+        name=force("ForceAndTorque"),
+        settings=("resolveInFrame",),
+        inputs={"force": "force", "torque": "torque"},
+    )
     parity: ClassVar = {2: _PLANE, 3: _SPACE}
 
     stiffness: Annotated[Coefficients, In("N/m"), Mirrored("even")] = (0.0, 0.0)

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import model_validator
 
+from mbdfmu.counterparts import Equations
 from mbdfmu.description import Flag, In, NonNegative, Positive
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node, less, maximum, minimum, select
@@ -52,6 +53,7 @@ class _Pressed(NamedTuple):
 class Contact(Sliding, ForceBetween):
     """Base of the contacts of i and j: pushes them apart where they overlap, never pulls, rubs (T4.24 to T4.26)."""
 
+    modelica = Equations()
     parity: ClassVar = {
         2: {"gap": "even", "force": "even", "friction": "odd", "slip": "odd"},
         3: {"gap": "even", "force": "even", "friction": "even", "slip": "even"},

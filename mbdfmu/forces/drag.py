@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
+from mbdfmu.counterparts import Library, force
 from mbdfmu.description import In, NonNegative, Point
 from mbdfmu.forces.base import Ends, ForceBetween, force_keys, geometry, shown, wrench
 from mbdfmu.frames import Load, Measure, Resolve
@@ -12,6 +13,7 @@ from mbdfmu.vectors import length
 class Drag(ForceBetween, name="drag"):
     """Drag on the origin of j, -1/2 rho cd A |v| v, relative to a medium that i carries, and to wind in it (T4.7)."""
 
+    modelica = Library(name=force("Force"), settings=("resolveInFrame",), inputs={"force": "force"})
     parity: ClassVar = {2: {"force.x": "x", "force.y": "y", "speed": "even"}, 3: {"speed": "even"}}
 
     area: Annotated[NonNegative, In("m2")]

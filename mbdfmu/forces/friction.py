@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import model_validator
 
 from mbdfmu import spatial
+from mbdfmu.counterparts import Equations
 from mbdfmu.description import Direction, In, Only, Value
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import maximum
@@ -22,6 +23,7 @@ X = (1.0, 0.0, 0.0)
 class Friction(Bristled, ForceBetween, name="friction"):
     """Dry friction at the origin of j under a given load, along a line or on a plane of i (T4.20 to T4.22)."""
 
+    modelica = Equations()
     parity: ClassVar = {d: {"load": "even", "friction": "even", "slip": "even"} for d in (2, 3)}
 
     normal_force: Annotated[Value, In("N")]  # presses the surfaces together; what is negative counts as zero

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
+from mbdfmu.counterparts import Library, force
 from mbdfmu.description import Either, In, MarkerRef, Mirrored, Point, Spin
 from mbdfmu.forces.base import Ends, ForceBetween, force_keys, shown, torque_keys, turned, turning, wrench
 from mbdfmu.frames import Load, Measure, Resolve
@@ -11,7 +12,11 @@ from mbdfmu.frames import Load, Measure, Resolve
 class General(ForceBetween, name="general"):
     """Force on the origin of j and torque on j, by their components in the axes of `frame` (T4.4)."""
 
-    modelica = "Modelica.Mechanics.MultiBody.Forces.ForceAndTorque"
+    modelica = Library(
+        name=force("ForceAndTorque"),
+        settings=("resolveInFrame",),
+        inputs={"force": "force", "torque": "torque"},
+    )
     parity: ClassVar = {2: {"force.x": "x", "force.y": "y", "torque": "odd"}}
 
     force: Annotated[Point, In("N")] = (0.0, 0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, NamedTuple
 
+from mbdfmu.counterparts import Equations
 from mbdfmu.description import In, JointName, NonNegative, Positive
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node, sqrt
@@ -36,6 +37,7 @@ class JointFriction(Bristled, name="joint_friction"):
     Turning surfaces have a radius. With a length, torque across the axis presses two pads at the ends of the bearing.
     """
 
+    modelica = Equations()
     parity: ClassVar = {d: {"load": "even"} for d in (2, 3)}
 
     joint: JointName

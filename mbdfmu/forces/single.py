@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import model_validator
 
+from mbdfmu.counterparts import Equations
 from mbdfmu.description import Direction, In, MarkerRef, Value
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
@@ -16,7 +17,7 @@ from mbdfmu.vectors import unit_of
 class Single(ForceBetween, name="single"):
     """Force on the origin of j along an axis of `frame`, or along the line from i to j (T4.5)."""
 
-    modelica = "Modelica.Mechanics.MultiBody.Forces.LineForceWithMass"
+    modelica = Equations(like="MultiBody.Forces.LineForceWithMass")
     parity: ClassVar = {2: {"force": "even"}, 3: {"force": "even"}}
 
     force: Annotated[Value, In("N")] = 0.0  # along the line: positive pushes the ends apart

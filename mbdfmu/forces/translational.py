@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any, ClassVar
 
+from mbdfmu.counterparts import Library, force
 from mbdfmu.description import Direction, In, NonNegative, Value
 from mbdfmu.forces.base import SpringDamper, along
 from mbdfmu.frames import Kernel, Law, Measure, Resolve
@@ -11,7 +12,10 @@ from mbdfmu.planar import Frame
 class Translational(SpringDamper, name="translational"):
     """Spring, damper and actuator on the distance of the ends or along an axis: force - k (l - l0) - c dl/dt (T4.1)."""
 
-    modelica = "Modelica.Mechanics.MultiBody.Forces.SpringDamperParallel"
+    modelica = Library(
+        name=force("SpringDamperParallel"),
+        parameters={"c": "stiffness", "d": "damping", "s_unstretched": "free_length"},
+    )
     parity: ClassVar = {2: {"length": "even", "force": "even"}, 3: {"length": "even", "force": "even"}}
 
     stiffness: Annotated[NonNegative, In("N/m")] = 0.0
@@ -19,6 +23,11 @@ class Translational(SpringDamper, name="translational"):
     free_length: Annotated[Value, In("m")] = 0.0
     force: Annotated[Value, In("N")] = 0.0  # of the actuator; positive pushes the ends apart
     axis: Annotated[Direction | None, In("1")] = None  # in frame i, to act along; none: the line between the ends
+
+    @property
+    def is_counterpart(self) -> bool:
+        """Without an actuator, an axis and tables."""
+        return self.axis is None and self.force == 0.0 and self.is_linear
 
     def measure(self, i: Any, j: Any, resolve: Resolve) -> Measure:
         return along(i, j, self.axis, resolve)

@@ -3,6 +3,7 @@
 import math
 from typing import Annotated, Any, ClassVar
 
+from mbdfmu.counterparts import Equations
 from mbdfmu.description import Direction, In, Mirrored, NonNegative, Only, Positive, Value
 from mbdfmu.expressions import Node, absolute, atan, cos, less, maximum, select, tanh
 from mbdfmu.expressions.functions import clamp, step
@@ -29,6 +30,7 @@ class Tyre(ForceBetween, name="tyre"):
     that axis, in the plane clockwise.
     """
 
+    modelica = Equations()
     parity: ClassVar = {
         2: dict.fromkeys(_PLANAR, "even") | dict.fromkeys(("force.x", "torque.y", "slip.kappa"), "odd") | {"x": "x"},
         3: dict.fromkeys(_SPATIAL, "even") | dict.fromkeys(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
+from mbdfmu.counterparts import Library, force
 from mbdfmu.description import In, MarkerRef, Point
 from mbdfmu.forces.base import Ends, ForceBetween, force_keys, shown, wrench
 from mbdfmu.frames import Load, Measure, Resolve
@@ -11,7 +12,7 @@ from mbdfmu.frames import Load, Measure, Resolve
 class VectorForce(ForceBetween, name="vector"):
     """Force on the origin of j, by its components in the axes of `frame` (T4.4)."""
 
-    modelica = "Modelica.Mechanics.MultiBody.Forces.Force"
+    modelica = Library(name=force("Force"), settings=("resolveInFrame",), inputs={"force": "force"})
     parity: ClassVar = {2: {f"force.{k}": k for k in "xy"}}
 
     force: Annotated[Point, In("N")] = (0.0, 0.0)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple, NoReturn
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from mbdfmu.coordinates import Vector
+from mbdfmu.counterparts import Counterpart, Library
 from mbdfmu.description import Joint, parallel
 from mbdfmu.errors import ModelError
 from mbdfmu.frames import Recipe, Resolve
@@ -52,7 +54,13 @@ class JointElement(Joint):
     """Base of the joints: a member writes the recipe for planar models, for spatial ones, or both."""
 
     freedoms: ClassVar[Freedoms] = Freedoms()
-    modelica: ClassVar[str] = ""  # the component of the Modelica Standard Library that does the same
+    modelica: ClassVar[Counterpart | None] = None  # what does the same in Modelica
+    closing: ClassVar[Library | None] = None  # the same in a closed planar loop, which it cuts open
+
+    def counterpart_axes(self, resolve: Callable[[Any], Any]) -> dict[str, Any]:
+        """The parameters of the counterpart, resolved: fields as they are, where a joint does not say otherwise."""
+        assert isinstance(self.modelica, Library)
+        return {name: resolve(getattr(self, key)) for name, key in self.modelica.parameters.items()}
 
     def planar(self, i: Frame, j: Frame, resolve: Resolve) -> Recipe:
         """The joint between two frames in the plane."""

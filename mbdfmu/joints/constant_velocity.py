@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from mbdfmu import spatial
+from mbdfmu.counterparts import Equations
 from mbdfmu.description import Direction, In, Mirrored
 from mbdfmu.frames import Recipe, Resolve
 from mbdfmu.joints.base import Freedoms, JointElement, Z
@@ -14,7 +15,7 @@ class ConstantVelocity(JointElement, name="constant_velocity"):
     """Constant velocity joint: two shafts that meet at an angle turn alike."""
 
     freedoms = Freedoms(spatial=2)
-    modelica = "Modelica.Mechanics.MultiBody.Joints.Universal, two in series"
+    modelica = Equations(like="two Universal in series")
 
     axis: Annotated[Direction, In("1"), Mirrored("axial")] = Z  # of the shafts, in both frames
 

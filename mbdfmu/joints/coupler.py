@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
+from mbdfmu.counterparts import Equations
 from mbdfmu.description import Expression, Value
 from mbdfmu.errors import ModelError
 from mbdfmu.frames import Primitive, Recipe, Resolve, Row
@@ -19,7 +20,7 @@ def _not_empty(terms: dict[str, float | str]) -> dict[str, float | str]:
 class Coupler(Relation, name="coupler"):
     """Coupler: the sum of coordinates times their factors is a constant."""
 
-    modelica = "Modelica.Mechanics.Rotational.Components.IdealPlanetary between the flanges of joints"
+    modelica = Equations(like="Rotational.Components.IdealPlanetary between flanges")
 
     terms: Annotated[dict[Expression, Value], AfterValidator(_not_empty)]  # coordinate: factor
     constant: Value = 0.0

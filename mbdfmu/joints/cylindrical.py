@@ -3,6 +3,7 @@
 from typing import Annotated, ClassVar
 
 from mbdfmu import spatial
+from mbdfmu.counterparts import Library, Moving, joint
 from mbdfmu.description import Direction, In, Mirrored
 from mbdfmu.frames import Recipe, Resolve
 from mbdfmu.joints.base import Freedoms, JointElement, Z
@@ -14,7 +15,11 @@ class Cylindrical(JointElement, name="cylindrical"):
     """Sliding hinge: j turns about and moves along one axis."""
 
     freedoms = Freedoms(spatial=2)
-    modelica = "Modelica.Mechanics.MultiBody.Joints.Cylindrical"
+    modelica = Library(
+        name=joint("Cylindrical"),
+        parameters={"n": "axis"},
+        coordinates={"angle": Moving("phi", "w", "wd"), "displacement": Moving("s", "v", "a")},
+    )
     parity: ClassVar = {3: {"angle": "even", "displacement": "odd"}}
 
     axis: Annotated[Direction, In("1"), Mirrored("axial")] = Z  # in both frames

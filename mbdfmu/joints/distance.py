@@ -3,6 +3,7 @@
 from typing import Annotated, ClassVar
 
 from mbdfmu import planar
+from mbdfmu.counterparts import Equations
 from mbdfmu.description import In, Positive
 from mbdfmu.frames import Recipe, Resolve, fixed_distance
 from mbdfmu.joints.base import Freedoms, JointElement
@@ -14,7 +15,7 @@ class Distance(JointElement, name="distance"):
     """Massless rod: the origins keep their distance."""
 
     freedoms = Freedoms(planar=2, spatial=5)
-    modelica = "Modelica.Mechanics.MultiBody.Joints.SphericalSpherical"
+    modelica = Equations(like="MultiBody.Joints.SphericalSpherical")
     parity: ClassVar = {2: {"angle": "odd"}}
 
     length: Annotated[Positive, In("m")]

@@ -4,6 +4,7 @@ from typing import Self
 
 from pydantic import model_validator
 
+from mbdfmu.counterparts import Equations
 from mbdfmu.description import Expression, Value
 from mbdfmu.errors import ModelError
 from mbdfmu.frames import Primitive, Recipe, Resolve, Row
@@ -13,7 +14,7 @@ from mbdfmu.joints.base import Relation
 class Gear(Relation, name="gear"):
     """Gear: first = ratio second + offset, where both are coordinates of joints or bodies."""
 
-    modelica = "Modelica.Mechanics.Rotational.Components.IdealGear between the flanges of two joints"
+    modelica = Equations(like="Rotational.Components.IdealGear between flanges")
 
     first: Expression
     second: Expression

@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from mbdfmu import planar, spatial
+from mbdfmu.counterparts import Equations
 from mbdfmu.frames import Recipe, Resolve
 from mbdfmu.joints.base import Freedoms, JointElement, X, Y
 from mbdfmu.planar import Frame
@@ -13,7 +14,7 @@ class Orientation(JointElement, name="orientation"):
     """Equal orientation: both frames stay parallel, their origins are free."""
 
     freedoms = Freedoms(planar=2, spatial=3)
-    modelica = "Modelica.Mechanics.MultiBody.Joints.Prismatic, one along every axis, in series"
+    modelica = Equations(like="three Prismatic in series")
     parity: ClassVar = {2: {f"displacement_{k}": k for k in "xy"}, 3: {f"displacement_{k}": k for k in "xyz"}}
 
     def planar(self, i: Frame, j: Frame, resolve: Resolve) -> Recipe:

@@ -3,6 +3,7 @@
 from typing import Annotated, ClassVar
 
 from mbdfmu import spatial
+from mbdfmu.counterparts import Equations
 from mbdfmu.description import Direction, In, Mirrored
 from mbdfmu.frames import Recipe, Resolve
 from mbdfmu.joints.base import Freedoms, JointElement, Z
@@ -14,7 +15,7 @@ class ParallelAxes(JointElement, name="parallel_axes"):
     """Parallel axes: j turns about one direction of i only, its origin is free."""
 
     freedoms = Freedoms(spatial=4)
-    modelica = "Modelica.Mechanics.MultiBody.Joints.Planar and Prismatic in series"
+    modelica = Equations(like="Planar and Prismatic in series")
     parity: ClassVar = {3: {"angle": "even"}}
 
     axis: Annotated[Direction, In("1"), Mirrored("axial")] = Z  # in both frames

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import model_validator
 
 from mbdfmu import spatial
+from mbdfmu.counterparts import Equations
 from mbdfmu.description import Direction, In, Mirrored
 from mbdfmu.frames import Recipe, Resolve
 from mbdfmu.joints.base import Freedoms, JointElement, X, Y, cross_of, refuse_parallel
@@ -15,7 +16,7 @@ class PerpendicularAxes(JointElement, name="perpendicular_axes"):
     """Perpendicular axes: a direction of i stays perpendicular to one of j, the origins are free."""
 
     freedoms = Freedoms(spatial=5)
-    modelica = "Modelica.Mechanics.MultiBody.Joints.Prismatic (three) and Universal in series"
+    modelica = Equations(like="three Prismatic and Universal in series")
     parity: ClassVar = {3: {"angle_1": "even", "angle_2": "even"}}
 
     axis_i: Annotated[Direction, In("1"), Mirrored("axial")] = X  # in frame i

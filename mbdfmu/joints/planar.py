@@ -1,8 +1,10 @@
 """The plate that slides on a plane."""
 
-from typing import Annotated, ClassVar
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar
 
 from mbdfmu import spatial
+from mbdfmu.counterparts import Library, Moving, joint
 from mbdfmu.description import Direction, In, Mirrored
 from mbdfmu.frames import Recipe, Resolve
 from mbdfmu.joints.base import Freedoms, JointElement, Z
@@ -14,10 +16,23 @@ class Planar(JointElement, name="planar"):
     """Plate on a plane: j slides on a plane of i and turns about its normal."""
 
     freedoms = Freedoms(spatial=3)
-    modelica = "Modelica.Mechanics.MultiBody.Joints.Planar"
+    modelica = Library(
+        name=joint("Planar"),
+        parameters={"n": "axis", "n_x": "axis"},
+        coordinates={
+            "displacement_x": Moving("s_x", "v_x", "a_x"),
+            "displacement_y": Moving("s_y", "v_y", "a_y"),
+            "angle": Moving("phi", "w", "wd"),
+        },
+    )
     parity: ClassVar = {3: {"angle": "even"}}
 
     axis: Annotated[Direction, In("1"), Mirrored("axial")] = Z  # the normal, in both frames
+
+    def counterpart_axes(self, resolve: Callable[[Any], Any]) -> dict[str, Any]:
+        """With the direction of `displacement_x`."""
+        axis = unit(resolve(self.axis))
+        return {"n": axis, "n_x": normals(axis)[0]}
 
     def spatial(self, i: SpatialFrame, j: SpatialFrame, resolve: Resolve) -> Recipe:
         axis = unit(resolve(self.axis))

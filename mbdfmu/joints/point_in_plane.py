@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from mbdfmu import spatial
+from mbdfmu.counterparts import Equations
 from mbdfmu.description import Direction, In
 from mbdfmu.frames import Recipe, Resolve
 from mbdfmu.joints.base import Freedoms, JointElement, Z
@@ -14,7 +15,7 @@ class PointInPlane(JointElement, name="point_in_plane"):
     """Point in a plane: the origin of j stays in a plane through i, all rotations are free."""
 
     freedoms = Freedoms(spatial=5)
-    modelica = "Modelica.Mechanics.MultiBody.Joints.Prismatic (twice) and Spherical in series"
+    modelica = Equations(like="two Prismatic and Spherical in series")
 
     axis: Annotated[Direction, In("1")] = Z  # the normal, in frame i
 

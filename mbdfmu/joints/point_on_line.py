@@ -3,6 +3,7 @@
 from typing import Annotated, ClassVar
 
 from mbdfmu import planar, spatial
+from mbdfmu.counterparts import Equations
 from mbdfmu.description import Direction, In
 from mbdfmu.frames import Recipe, Resolve
 from mbdfmu.joints.base import Freedoms, JointElement, X
@@ -15,7 +16,7 @@ class PointOnLine(JointElement, name="point_on_line"):
     """Pin in a slot: the origin of j stays on a line of i, rotation and sliding are free."""
 
     freedoms = Freedoms(planar=2, spatial=4)
-    modelica = "Modelica.Mechanics.MultiBody.Joints.Prismatic and Revolute (in space Spherical) in series"
+    modelica = Equations(like="Prismatic and Revolute, in space Spherical, in series")
     parity: ClassVar = {2: {"displacement": "even", "angle": "odd"}, 3: {"displacement": "even"}}
 
     axis: Annotated[Direction, In("1")] = X  # in frame i

@@ -3,6 +3,7 @@
 from typing import Annotated, ClassVar
 
 from mbdfmu import planar, spatial
+from mbdfmu.counterparts import Library, Moving, joint
 from mbdfmu.description import Direction, In
 from mbdfmu.frames import Recipe, Resolve
 from mbdfmu.joints.base import Freedoms, JointElement, X
@@ -15,7 +16,9 @@ class Prismatic(JointElement, name="prismatic"):
     """Slider: j moves along an axis of i without turning."""
 
     freedoms = Freedoms(planar=1, spatial=1)
-    modelica = "Modelica.Mechanics.MultiBody.Joints.Prismatic"
+    modelica = Library(
+        name=joint("Prismatic"), parameters={"n": "axis"}, coordinates={"displacement": Moving("s", "v", "a")}
+    )
     parity: ClassVar = {2: {"displacement": "even"}, 3: {"displacement": "even"}}
 
     axis: Annotated[Direction, In("1")] = X  # in frame i

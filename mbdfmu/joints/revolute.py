@@ -3,6 +3,7 @@
 from typing import Annotated, ClassVar
 
 from mbdfmu import planar, spatial
+from mbdfmu.counterparts import Library, Moving, joint
 from mbdfmu.description import Direction, In, Mirrored, Only
 from mbdfmu.frames import Recipe, Resolve
 from mbdfmu.joints.base import Freedoms, JointElement, Z
@@ -15,7 +16,10 @@ class Revolute(JointElement, name="revolute"):
     """Hinge: the origins stay together, rotation about one axis is free."""
 
     freedoms = Freedoms(planar=1, spatial=1)
-    modelica = "Modelica.Mechanics.MultiBody.Joints.Revolute"
+    modelica = Library(
+        name=joint("Revolute"), parameters={"n": "axis"}, coordinates={"angle": Moving("phi", "w", "a")}
+    )
+    closing = Library(name=joint("RevolutePlanarLoopConstraint"), parameters={"n": "axis"})
     parity: ClassVar = {2: {"angle": "odd"}, 3: {"angle": "even"}}
 
     axis: Annotated[Direction, In("1"), Mirrored("axial"), Only(3, "leave it out")] = Z  # in both frames

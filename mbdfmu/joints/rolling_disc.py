@@ -2,6 +2,7 @@
 
 from typing import Annotated, ClassVar
 
+from mbdfmu.counterparts import Equations
 from mbdfmu.description import Direction, In, Mirrored, Positive
 from mbdfmu.expressions import Node, atan2, sqrt
 from mbdfmu.frames import Level, Measure, Primitive, Recipe, Resolve, Row
@@ -14,7 +15,7 @@ class RollingDisc(JointElement, name="rolling_disc"):
     """Thin disc that rolls on a plane without slipping; j is its centre, i lies in the plane."""
 
     freedoms = Freedoms(spatial=3)
-    modelica = "Modelica.Mechanics.MultiBody.Joints.RollingWheel"
+    modelica = Equations(like="MultiBody.Joints.RollingWheel")
     parity: ClassVar = {3: {"lean": "odd"}}
 
     radius: Annotated[Positive, In("m")]

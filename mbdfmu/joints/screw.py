@@ -4,6 +4,7 @@ import math
 from typing import Annotated, ClassVar
 
 from mbdfmu import spatial
+from mbdfmu.counterparts import Equations
 from mbdfmu.description import Direction, In, Mirrored, Value
 from mbdfmu.frames import Primitive, Recipe, Resolve, Row
 from mbdfmu.joints.base import Freedoms, JointElement, Z
@@ -15,9 +16,7 @@ class Screw(JointElement, name="screw"):
     """Nut on a thread: j turns about an axis and moves along it by the pitch per turn."""
 
     freedoms = Freedoms(spatial=1)
-    modelica = (
-        "Modelica.Mechanics.MultiBody.Joints.Prismatic and Revolute in series, coupled by Rotational IdealGearR2T"
-    )
+    modelica = Equations(like="Prismatic and Revolute in series, with Rotational.Components.IdealGearR2T")
     parity: ClassVar = {3: {"angle": "even", "displacement": "odd"}}
 
     pitch: Annotated[Value, In("m"), Mirrored("odd")]  # along the axis at one turn about it

@@ -9,7 +9,7 @@ from mbdfmu.coordinates import Coordinates
 from mbdfmu.description import Bound, Code, Description
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.expressions import Graph, Node
-from mbdfmu.frames import Level, Load, Placed, Primitive, Side
+from mbdfmu.frames import Joined, Level, Load, Placed, Primitive, Side
 from mbdfmu.resolution import Written
 
 
@@ -193,6 +193,7 @@ class SymbolicModel:
     orientation_starts: list[Node]  # four per spatial body, a unit quaternion
     velocity_starts: list[Node]
     constraints: list[Constraint]
+    joined: dict[str, Joined]  # by joint: its frames and free coordinates
     forces: list[ForceTerm]
     states: list[State]
     unknowns: list[Algebraic]

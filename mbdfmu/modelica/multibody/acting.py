@@ -1,0 +1,149 @@
+"""What acts on bodies but is no joint of the tree: forces and constraint rows; must not know Modelica's text.
+
+A force that the library has becomes its component between two markers. Everything else acts through a local model on
+each of its bodies, at the centre of mass, with the force and torque that follow from the element's own equations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from mbdfmu.counterparts import MULTIBODY, Library
+from mbdfmu.errors import ModelError
+from mbdfmu.expressions import Node
+from mbdfmu.modelica.balances import gradient
+from mbdfmu.modelica.multibody.mechanism import Mechanism
+from mbdfmu.modelica.multibody.parts import Component, Part, Statement, vector
+from mbdfmu.modelica.multibody.tree import steady
+from mbdfmu.signals import ForceTerm, SymbolicModel
+
+LOAD = "Load"
+LOAD_TEXT = f'''\
+  model {LOAD} "Force and torque on a body at its centre of mass"
+    Modelica.Blocks.Interfaces.RealInput force[3](each unit="N") "in ground axes";
+    Modelica.Blocks.Interfaces.RealInput torque[3](each unit="N.m") "in the axes of the body";
+    {MULTIBODY}.Interfaces.Frame_b frame_b
+      annotation(Placement(transformation(extent={{{{84, -16}}, {{116, 16}}}})));
+  equation
+    frame_b.f = -{MULTIBODY}.Frames.resolve2(frame_b.R, force);
+    frame_b.t = -torque;
+    annotation(Icon(graphics={{Line(points={{{{-100, 0}}, {{80, 0}}}}, color={{0, 127, 0}}, thickness=1,
+          arrow={{Arrow.None, Arrow.Filled}}), Text(extent={{{{-150, 60}}, {{150, 20}}}}, textString="%name")}}));
+  end {LOAD};
+'''
+
+
+class Acting:
+    """Loads on bodies, and forces of the library."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self._mechanism, self._m = mechanism, mechanism.m
+        self._graph = mechanism.graph
+        self._body = {c.name: c.node for c in self._m.coordinates if c.node in self._m.description.bodies}
+        self._own: dict[str, list[str]] = {}
+        for c in self._m.coordinates:
+            self._own.setdefault(c.node, []).append(c.name)
+
+    def force(self, term: ForceTerm) -> Iterator[Statement]:
+        """The equations of one force element."""
+        element: Any = self._m.description.forces[term.name]
+        fact = element.modelica
+        if fact is None:
+            raise ModelError(
+                f"force '{term.name}': type '{element.type_name}' does not say what it is in Modelica; give the class "
+                "an entry `modelica`, or export in style equations, which has it"
+            )
+        if isinstance(fact, Library) and element.is_counterpart and all(map(steady, term.ends)):
+            yield from self._component(term, element, fact)
+            return
+        yield from self.loads(term.name, self._pushed(term))
+
+    def _pushed(self, term: ForceTerm) -> dict[str, Node]:
+        """Every effort along its rate (T4.0), by coordinate."""
+        found: dict[str, list[Node]] = {}
+        for effort in term.load.efforts:
+            for v in sorted((s for s in effort.rate.support if s.value[0] == "v"), key=lambda s: s.index):
+                found.setdefault(v.value[1], []).append(effort.effort * self._graph.diff(effort.rate, v))
+        return {name: self._graph.sum(terms) for name, terms in found.items()}
+
+    def row(self, name: str, pulls: Iterable[tuple[Node, Any]]) -> Iterator[Statement]:
+        """The loads of constraint rows with their multipliers."""
+        found: dict[str, list[Node]] = {}
+        for multiplier, row in pulls:
+            for coordinate, entry in gradient(self._m, row):
+                found.setdefault(coordinate, []).append(-multiplier * entry)
+        yield from self.loads(name, {key: self._graph.sum(terms) for key, terms in found.items()})
+
+    def loads(self, name: str, forces: Mapping[str, Node]) -> Iterator[Statement]:
+        """A component for each body that is touched, and what it does; user-written coordinates are no bodies."""
+        bodies = dict.fromkeys(self._body[key] for key in forces if key in self._body)
+        for body in bodies:
+            entries: list[Part] = [forces.get(key, "0") for key in self._own[body]]
+            if self._m.dimensions == 2:
+                entries = [entries[0], entries[1], "0", "0", "0", entries[2]]
+            component = self._add(name if len(bodies) == 1 else f"{name}.on.{body}", LOAD, {}, body)
+            self._mechanism.diagram.connect(f"{component}.frame_b", self._mechanism.base(body))
+            yield f"{component}.force = ", *vector(*entries[:3])
+            yield f"{component}.torque = ", *vector(*entries[3:])
+
+    def _add(self, name: str, kind: str, given: dict[str, Statement], body: str) -> str:
+        components = self._mechanism.diagram.components
+        base = components[self._mechanism.base(body).partition(".")[0]]
+        place = base.place[0] - 1, self._mechanism.new_row()
+        return self._mechanism.diagram.add(Component(self._mechanism.names.new(name), kind, given, place))
+
+    # ---- forces of the library
+
+    def _component(self, term: ForceTerm, element: Any, fact: Library) -> Iterator[Statement]:
+        resolve = self._mechanism.resolve
+        given: dict[str, Statement] = {key: (resolve(getattr(element, f)),) for key, f in fact.parameters.items()}
+        resolved = getattr(element, "frame", None)
+        if fact.inputs:
+            where = f"{MULTIBODY}.Types.ResolveInFrameAB"
+            given["resolveInFrame"] = (f"{where}.frame_resolve" if resolved is not None else f"{where}.frame_a",)
+        i, j = term.ends[0], term.ends[1]
+        name = self._add(term.name, fact.name, given, j.body if j.body in self._own else i.body)
+        column, row = self._mechanism.diagram.components[name].place
+        ends = [(i, fact.connectors[0], "i", -1), (j, fact.connectors[1], "j", 1)]
+        if resolved is not None:
+            ends.append((term.ends[2], "frame_resolve", "frame", 0))
+        for frame, port, end, aside in ends:
+            connector = self._mechanism.attach(frame, f"{term.name}.{end}", (column + aside, row + 0.5 * (aside == 0)))
+            self._mechanism.diagram.connect(connector, f"{name}.{port}")
+        for port, key in fact.inputs.items():
+            yield f"{name}.{port} = ", *vector(*self._components(f"{term.name}.{key}"))
+
+    def _components(self, key: str) -> list[Part]:
+        """x, y, z of a vector; a torque of the plane is one about z."""
+        signals = self._m.signals
+        if key in signals:
+            return ["0", "0", signals[key].node]
+        return [signals[f"{key}.{k}"].node if f"{key}.{k}" in signals else "0" for k in "xyz"]
+
+
+def reactions(
+    mechanism: Mechanism, model: SymbolicModel, joint: str, rows: list[tuple[Node, Any]]
+) -> Iterator[Statement]:
+    """The multipliers of a joint of the library from what it does to its body.
+
+    It is the sum of the rows g_l times their multipliers: (g_k . g_l) lambda_l = g_k . (force, torque) of the cut.
+    """
+    connector, body = mechanism.cuts[joint]
+    own = [c.name for c in model.coordinates if c.node == body]
+    graph, symbol = model.graph, model.graph.symbol
+    f, t = ([symbol("cut", f"{connector}.{kind}[{k}]") for k in (1, 2, 3)] for kind in "ft")
+    for one in (*f, *t):
+        mechanism.known[one] = one.value[1]
+    base, size = mechanism.base(body), len(model.gravity)
+    axes = [[symbol("cut", f"{base}.R.T[{j}, {i}]") for j in range(1, size + 1)] for i in range(1, size + 1)]
+    for entry in (entry for row in axes for entry in row):
+        mechanism.known[entry] = entry.value[1]
+    pulled = [graph.sum(r * x for r, x in zip(row, f, strict=False)) for row in axes]
+    wrench = [*pulled, *(t if size == 3 else t[2:])]
+    slopes = [[model.motion.diff(row.value, c) for c in own] for _, row in rows]
+    for k in range(len(rows)):
+        left = [graph.sum(a * b for a, b in zip(slopes[k], other, strict=True)) for other in slopes]
+        total = graph.sum(factor * lam for factor, (lam, _) in zip(left, rows, strict=True))
+        right = graph.sum(a * b for a, b in zip(slopes[k], wrench, strict=True))
+        yield total, " = ", right

@@ -1,0 +1,123 @@
+"""Start values of the joints' coordinates as expressions; must not know Modelica's text.
+
+They follow from the model's own expressions, so that they change with parameters, unless assembly has moved the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import partial
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from mbdfmu import spatial
+from mbdfmu.coordinates import QUATERNION, Matrix, Vector
+from mbdfmu.expressions import Node, atan2, evaluate, sqrt
+from mbdfmu.frames import Resolve
+from mbdfmu.modelica.balances import is_rotation, rotation_matrix
+from mbdfmu.modelica.start import Start
+from mbdfmu.signals import SymbolicModel
+from mbdfmu.vectors import turned
+
+# The cosine of the middle angle below which the other two are one, and below which another sequence is better.
+_LOCKED, _NEARLY_LOCKED = 1e-9, 0.3
+
+
+class Turn(NamedTuple):
+    """Three angles about axes 1 to 3, and the angular velocity in the axes that they are seen from.
+
+    They are the coordinates of what turns freely, the last one about the axis of its spin. Rejected: quaternions, whose
+    four components need states that are selected anew while they turn; rumoca stops where the fixed choice ends.
+    """
+
+    sequence: tuple[int, int, int]
+    angles: list[Node]
+    spin: list[Node]
+
+
+class Beginning:
+    """What every coordinate starts from; coordinates of `dependent` follow from the others."""
+
+    def __init__(self, model: SymbolicModel, start: Start, dependent: Collection[tuple[str, str]]) -> None:
+        self._m, self._dependent = model, dependent
+        self.given = dict(_given(model, start))
+        self._numbers = {s.node: start.values[s.name] for s in model.parameters}
+
+    def is_fixed(self, owner: str, key: str) -> bool:
+        """Whether the coordinate of a joint (or of `BODY free`) starts exactly there."""
+        return (owner, key) not in self._dependent
+
+    def __call__(self, node: Node) -> Node:
+        """A node at the start."""
+        found = {s: self.given[s] for s in node.support if s in self.given}
+        return self._m.graph.substitute([node], found)[0]
+
+    def turned(self, body: str) -> Turn:
+        """The orientation of a body."""
+        symbol = self._m.graph.symbol
+        a, b, c = (tuple(symbol("r", f"{body}.r{i}{j}") for j in range(3)) for i in range(3))
+        axes: Matrix = (a, b, c)  # type: ignore[assignment]
+        x, y, z = (symbol("v", f"{body}.theta_{k}") for k in "xyz")
+        return self._turn(axes, (x, y, z), turned(axes, (x, y, z)))
+
+    def between(self, joint: str) -> Turn:
+        """The orientation of j in i."""
+        i, j = self._m.joined[joint].ends
+        spin: Vector = spatial.relative_spin(i, j, cast(Resolve, self._m))
+        return self._turn(spatial.relative_rotation(i, j), j.components(spin), i.components(spin))
+
+    def _turn(self, axes: Matrix, own: Vector, seen: Vector) -> Turn:
+        speeds = [abs(float(w)) for w in evaluate(list(map(self, own)), self._numbers)]
+        r = [list(map(self, row)) for row in axes]
+        last = int(np.argmax(speeds)) if max(speeds) else 2
+        a, b, c = (last + 1) % 3, (last + 2) % 3, last
+        if evaluate([_level(r, a, b)], self._numbers)[0] < _NEARLY_LOCKED:
+            a, b = b, a
+        angles = self._angles(r, a, b, c)
+        return Turn((a + 1, b + 1, c + 1), angles, list(map(self, seen)))
+
+    def _angles(self, r: list[list[Node]], a: int, b: int, c: int) -> list[Node]:
+        """Of turns about the axes a, b, c in turn; where the first axis is the last one too, the last angle is none."""
+        sign = 1.0 if (a + 1) % 3 == b else -1.0
+        level = _level(r, a, b)
+        middle = atan2(sign * r[a][c], level)
+        if evaluate([level], self._numbers)[0] < _LOCKED:
+            return [atan2(sign * r[c][b], r[b][b]), middle, self._m.graph.zero]
+        return [atan2(-sign * r[b][c], r[c][c]), middle, atan2(-sign * r[a][b], r[a][a])]
+
+
+def _level(r: list[list[Node]], a: int, b: int) -> Node:
+    """The cosine of the middle angle, up to its sign."""
+    return sqrt(r[a][a] * r[a][a] + r[a][b] * r[a][b])
+
+
+def _given(model: SymbolicModel, start: Start) -> dict[Node, Node]:
+    """The symbols of coordinates, velocities and counted turns at the start."""
+    symbol, const = model.graph.symbol, model.graph.const
+    found: dict[Node, Node] = {}
+    if start.moved:
+        for s in model.signals.values():
+            if s.node.support == {s.node} and s.node.value[0] in "qv":
+                found[s.node] = const(start.values[s.name])
+        names = [w.name for w in model.windings if w.name in start.values]
+        found |= {symbol("turn", name): const(start.values[name]) for name in names}
+    else:
+        for c, place, speed in zip(model.coordinates, model.position_starts, model.velocity_starts, strict=True):
+            if not is_rotation(c):
+                found[symbol("q", c.name)] = place
+            found[symbol("v", c.name)] = speed
+        bodies = model.bodies if model.dimensions == 3 else []
+        turns = [symbol("q", f"{b.name}.{e}") for b in bodies for e in QUATERNION]
+        found |= dict(zip(turns, model.orientation_starts, strict=True))
+        found |= {symbol("turn", w.name): w.start for w in model.windings}
+    found[symbol("t", "time")] = model.graph.zero
+    found[model.motion.pace] = model.graph.one
+    if model.dimensions == 3:
+        for body in model.bodies:
+            own = {e: found[e] for e in map(partial(symbol, "q"), (f"{body.name}.{k}" for k in QUATERNION))}
+            matrix = rotation_matrix(model, body.name)
+            found |= dict(zip(matrix, model.graph.substitute(list(matrix.values()), own), strict=True))
+    return found
+
+

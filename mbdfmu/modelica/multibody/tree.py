@@ -1,0 +1,120 @@
+"""Which joints carry the coordinates of a model, and which close loops; must not know Modelica's text.
+
+Joints are taken into the tree while they connect what is not connected yet: those first that hold most, and of these
+last the ones that the library can cut open. What hangs on nothing then moves freely from the ground.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mbdfmu.counterparts import Library
+from mbdfmu.description import GROUND
+from mbdfmu.frames import Placed
+from mbdfmu.joints import JointElement
+from mbdfmu.signals import SymbolicModel
+
+
+@dataclass(frozen=True)
+class Hung:
+    """A body on its way from the ground: the joint that carries it, or none where it moves freely."""
+
+    body: str
+    joint: str | None
+    parent: str
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Bodies in the order from the ground outwards, joints of the tree, and revolutes that close planar loops."""
+
+    hung: tuple[Hung, ...]
+    joints: dict[str, Library]
+    closing: dict[str, Library]
+
+    @property
+    def free(self) -> list[str]:
+        """The bodies that move freely from the ground."""
+        return [h.body for h in self.hung if h.joint is None]
+
+
+def steady(frame: Placed) -> bool:
+    """Whether parameters alone decide where a frame is in its body."""
+    return all(symbol.value[0] == "p" for node in frame.fixed for symbol in node.support)
+
+
+def spanning_tree(model: SymbolicModel) -> Tree:
+    """The tree of a model."""
+    candidates = sorted(_candidates(model), key=lambda item: item[0])
+    groups = _Groups([GROUND, *model.description.bodies])
+    taken: dict[str, tuple[str, str]] = {}
+    left = []
+    for _, name in candidates:
+        ends = _bodies(model, name)
+        if groups.join(*ends):
+            taken[name] = ends
+        else:
+            left.append(name)
+    elements = model.description.joints
+    joints = {name: elements[name].modelica for name in elements if name in taken}  # type: ignore[attr-defined]
+    closing = {}
+    for name in (name for name in elements if name in left and model.dimensions == 2):
+        if (fact := elements[name].closing) is not None:  # type: ignore[attr-defined]
+            closing[name] = fact
+    return Tree(tuple(_hang(model, taken)), joints, closing)
+
+
+def _candidates(model: SymbolicModel) -> Iterator[tuple[tuple[int, bool, int], str]]:
+    for k, (name, joint) in enumerate(model.description.joints.items()):
+        if isinstance(joint, JointElement) and isinstance(joint.modelica, Library) and joint.active:
+            freedoms = joint.freedoms.of(model.dimensions)
+            if freedoms is not None and all(map(steady, model.joined[name].ends)):
+                yield (freedoms, joint.closing is not None, k), name
+
+
+def _bodies(model: SymbolicModel, joint: str) -> tuple[str, str]:
+    i, j = model.joined[joint].ends
+    return i.body, j.body
+
+
+def _hang(model: SymbolicModel, joints: dict[str, tuple[str, str]]) -> Iterator[Hung]:
+    """From the ground outwards; then from bodies that nothing connects with the ground."""
+    neighbours: dict[str, list[tuple[str, str]]] = {body: [] for body in (GROUND, *model.description.bodies)}
+    for name, (a, b) in joints.items():
+        neighbours[a].append((name, b))
+        neighbours[b].append((name, a))
+    reached = set()
+    for root in neighbours:
+        if root in reached:
+            continue
+        if root != GROUND:
+            yield Hung(root, None, GROUND)
+        reached.add(root)
+        waiting = deque([root])
+        while waiting:
+            parent = waiting.popleft()
+            for name, body in neighbours[parent]:
+                if body not in reached:
+                    reached.add(body)
+                    waiting.append(body)
+                    yield Hung(body, name, parent)
+
+
+class _Groups:
+    """Which bodies are connected already."""
+
+    def __init__(self, names: list[str]) -> None:
+        self._above = {name: name for name in names}
+
+    def join(self, a: str, b: str) -> bool:
+        """Connect two bodies; false where they are connected already."""
+        one, other = self._top(a), self._top(b)
+        self._above[one] = other
+        return one != other
+
+    def _top(self, name: str) -> str:
+        while self._above[name] != name:
+            self._above[name] = name = self._above[self._above[name]]
+        return name

@@ -1,0 +1,53 @@
+"""Where a model begins, as it is written into Modelica; must not know any text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from mbdfmu.analyses import Simulation
+from mbdfmu.coordinates import QUATERNION
+from mbdfmu.expressions import Node, evaluate
+from mbdfmu.modelica.balances import is_rotation
+from mbdfmu.signals import SymbolicModel
+
+_SAME = 1e-10  # of the largest start value: what the rounding of expressions differs by
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """The signals at the start, on the joints, and constraint rows that repeat others there."""
+
+    values: Mapping[str, float]
+    redundant: Mapping[int, str]  # by the number of the row, in words
+    length: float  # m, of the model
+    moved: bool  # whether joints have moved it from where the model's own expressions say
+
+    @classmethod
+    def of(cls, model: SymbolicModel, begun: Simulation) -> Start:
+        """Of a simulation of the model that has not made a step."""
+        values = dict(zip(begun.names, map(float, begun.values()), strict=True))
+        redundant = {r.row: str(r) for r in begun.redundancies}
+        return cls(values=values, redundant=redundant, length=begun.length, moved=_moved(model, values))
+
+
+def _moved(model: SymbolicModel, values: Mapping[str, float]) -> bool:
+    given = {s.node: values[s.name] for s in model.parameters}
+    said = dict(_said(model))
+    expected = evaluate(list(said.values()), given)
+    shown = {s.node: values[name] for name, s in model.signals.items()}
+    found = [shown[symbol] for symbol in said]
+    size = max([1.0, *map(abs, found)])
+    return any(not abs(e - f) <= _SAME * size for e, f in zip(expected, found, strict=True))
+
+
+def _said(model: SymbolicModel) -> Iterator[tuple[Node, Node]]:
+    """What the model itself says of the start of every position and velocity."""
+    symbol = model.graph.symbol
+    for c, place, speed in zip(model.coordinates, model.position_starts, model.velocity_starts, strict=True):
+        if not is_rotation(c):
+            yield symbol("q", c.name), place
+        yield symbol("v", c.name), speed
+    names = [f"{body.name}.{e}" for body in model.bodies for e in QUATERNION] if model.dimensions == 3 else []
+    for name, start in zip(names, model.orientation_starts, strict=True):
+        yield symbol("q", name), start

@@ -1,0 +1,87 @@
+"""Modelica text run by rumoca, an independent compiler and simulator, beside our own simulation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rumoca
+
+import mbdfmu as mbd
+from mbdfmu.modelica.words import identifier
+
+POINTS = 20
+TIGHT = 1e-9  # relative tolerance of both sides
+STILL = 1e-3  # of a signal's size: one that changes less counts as constant; of the largest in its unit: as that large
+
+
+def exported(model: mbd.Model, folder: Path, style: str = "equations", **options: Any) -> str:
+    path = model.export_modelica(folder / f"{identifier(model.name)}.mo", style, **options)
+    return path.read_text(encoding="utf-8")
+
+
+def ramps(model: mbd.Model) -> dict[str, tuple[float, float]]:
+    """Start and slope of every input."""
+    inputs = model.symbolic.inputs
+    return {s.name: (float(s.start), 0.1 * (1 + k) * (1 + abs(s.start))) for k, s in enumerate(inputs)}
+
+
+def simulated(
+    text: str, name: str, end: float, inputs: dict[str, tuple[float, float]], *, solver: str = "rk-like", **options: Any
+) -> Any:
+    """By rumoca; inputs are ramps of the model around ours."""
+    slopes = ", ".join(f"{identifier(n)}={a!r} + {b!r}*time" for n, (a, b) in inputs.items())
+    text += f"\nmodel Driven\n  {identifier(name)} m({slopes});\nend Driven;\n"
+    roots = options.pop("roots", None)
+    config = rumoca.SimConfig(rtol=TIGHT, atol=TIGHT / 10, solver=solver, **options)
+    driven = rumoca.Session(roots=roots).loads(text, model="Driven")
+    result = driven.simulate(t=(0, end), dt=end / POINTS, config=config)
+    assert result.termination is None
+    assert abs(result.time[-1] - end) <= 1e-9 * end
+    return result
+
+
+def deviations(
+    model: mbd.Model, end: float, names: list[str], theirs: Any, inputs: dict[str, tuple[float, float]], **settings: Any
+) -> dict[str, float]:
+    """By signal: the largest difference, of the signal's range."""
+    given = {name: ([0.0, end], [a, a + b * end]) for name, (a, b) in inputs.items()}
+    settings = {"scheme": "dop853", "tolerance": TIGHT / 10, "record": names, "inputs": given or None, **settings}
+    ours = model.simulate(end, end / POINTS, **settings)
+    sizes = {name: scale(ours[name]) for name in names}
+    largest: dict[str, float] = {}
+    for name, size in sizes.items():
+        largest[ours.unit(name)] = max(size, largest.get(ours.unit(name), 0.0))
+    found = {}
+    for name, size in sizes.items():
+        other = np.interp(ours.time, theirs.time, theirs[f"m.{identifier(name)}"])
+        found[name] = float(np.max(np.abs(other - ours[name]))) / (max(size, STILL * largest[ours.unit(name)]) or 1.0)
+    return found
+
+
+def scale(values: Any) -> float:
+    """The range of a signal; of one that hardly moves its size."""
+    spread, size = float(np.ptp(values)), float(np.max(np.abs(values)))
+    return spread if spread > STILL * size else size
+
+
+def compared(model: mbd.Model, end: float, folder: Path, names: list[str] | None = None, **options: Any) -> None:
+    """The text's coordinates and outputs are those of `simulate`, to 1e-5 of their range."""
+    assemble, solver = options.pop("assemble", None), options.pop("solver", "rk-like")
+    chosen = names if names is not None else shown(model)
+    text = exported(model, folder, assemble=assemble, signals=[n for n in chosen if n not in model.description.outputs])
+    inputs = ramps(model)
+    result = simulated(text, model.name, end, inputs, solver=solver)
+    found = deviations(model, end, chosen, result, inputs, assemble=assemble, **options)
+    worst = max(found, key=found.__getitem__)
+    assert found[worst] <= 1e-5, f"{worst} is off by {found[worst]:.1e} of its range"
+
+
+def shown(model: mbd.Model) -> list[str]:
+    """Outputs, and what moves: coordinates, speeds, states."""
+    m = model.symbolic
+    wanted = {("q", c.name) for c in m.coordinates} | {("x", s.name) for s in m.states}
+    speeds = [c.rate for c in m.coordinates]
+    moving = [s.name for s in m.signals.values() if s.node.value in wanted]
+    return [*model.description.outputs, *moving, *speeds]

@@ -1,0 +1,273 @@
+"""Models as equations in Modelica: run by rumoca, they do what `simulate` does; what cannot be said is refused."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from reference.force_models import cases, described, element
+from reference.modelica import compared, exported, ramps, simulated
+from reference.models import link, on
+from reference.models import model as planar_model
+from reference.spatial_models import JOINTS, RELATIONS, joint_model, relation_model
+
+import mbdfmu as mbd
+from mbdfmu.cli import main
+from mbdfmu.cli.verbs.export_modelica import STYLES as SPELLED_OUT
+from mbdfmu.description import Description, Joint
+from mbdfmu.modelica import STYLES
+from mbdfmu.modelica.words import RESERVED, Names, identifier, number, quoted
+
+rumoca = pytest.importorskip("rumoca", reason="rumoca (extra [test]) is not installed")
+
+nightly = pytest.mark.nightly
+
+# ---------------------------------------------------------------- shipped models
+
+# How long the motion can be told apart from rounding: chaotic ones and those with a singular pose end earlier, and some
+# take rumoca long.
+ENDS = {"andrews": 0.03, "andrews_angles": 0.03, "andrews_stiff": 0.03, "four_bar": 0.5, "four_bar3d": 0.5,
+        "stick_slip": 0.5, "gyroscope": 0.3, "stewart": 0.2, "full_vehicle": 0.1, "double_wishbone": 0.3}  # fmt: skip
+BY_DAY = ("andrews_angles", "brake_rig", "cart_pendulum", "four_bar", "pendulum", "quarter_car", "rolling_disc",
+          "slider_crank", "stick_slip", "top")  # fmt: skip
+REFUSED = {
+    "bouncing_ball": ["impact 'bounce'"],
+    "trebuchet": ["event 'release' changes what is held (joint 'rope')", "event 'brake'", "impact 'trough'"],
+}
+SHIPPED = [
+    pytest.param(name, marks=() if name in BY_DAY else nightly) for name in mbd.models.names() if name not in REFUSED
+]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_model_moves_as_here(name: str, tmp_path: Path) -> None:
+    compared(mbd.models.load(name), ENDS.get(name, 1.0), tmp_path)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_equations_cannot_say_is_refused_by_name(name: str, tmp_path: Path) -> None:
+    with pytest.raises(mbd.ModelError) as found:
+        mbd.models.load(name).export_modelica(tmp_path / "x.mo", "equations")
+    assert len(found.value.problems) == len(REFUSED[name])
+    for problem, words in zip(found.value.problems, REFUSED[name], strict=True):
+        assert problem.startswith(words)
+        assert problem.endswith("export an FMU, which keeps it")
+    assert not list(tmp_path.iterdir())
+
+
+# ---------------------------------------------------------------- every joint and force
+
+PLANAR = [name for name, joint in Joint.members().items() if joint.freedoms.planar is not None]
+FIELDS: dict[str, dict[str, Any]] = {"distance": {"length": 0.7}, "rolling_disc": {"radius": 0.4}}
+STIFF = ("drag",)  # beyond what an explicit integrator takes
+
+
+def planar_joint(kind: str) -> Description:
+    bodies = {
+        "one": {"mass": 1.3, "inertia": 0.4, "position": [0.2, -0.1], "angle": 0.3, "omega": 0.5, "free": True},
+        "two": {"mass": 0.7, "inertia": 0.2, "position": [0.6, 0.4], "angle": -0.5, "velocity": [0.3, 1], "free": True},
+    }
+    joint = link(kind, on("one", 0.3, 0.1, 0.2), on("two", -0.2, 0.3, 0.4), **FIELDS.get(kind, {}))
+    return planar_model("joint", bodies=bodies, joints={"joint": joint})
+
+
+@pytest.mark.parametrize("kind", PLANAR)
+def test_every_joint_of_the_plane(kind: str, tmp_path: Path) -> None:
+    compared(mbd.Model.from_description(planar_joint(kind)), 0.5, tmp_path, assemble=True)
+
+
+@pytest.mark.parametrize("ends", ["ground-body", pytest.param("body-body", marks=nightly)])
+@pytest.mark.parametrize("kind", JOINTS)
+def test_every_joint_of_space(kind: str, ends: str, tmp_path: Path) -> None:
+    compared(mbd.Model.from_description(joint_model(kind, ends)), 0.2, tmp_path)
+
+
+@nightly
+@pytest.mark.parametrize("kind", RELATIONS)
+def test_every_relation(kind: str, tmp_path: Path) -> None:
+    compared(mbd.Model.from_description(relation_model(kind)), 0.2, tmp_path)
+
+
+def test_no_joint_is_left_out() -> None:
+    assert {*PLANAR, *JOINTS, *RELATIONS} == {*Joint.members()}
+
+
+@pytest.mark.parametrize("case", cases())
+def test_every_force(case: Any, tmp_path: Path) -> None:
+    """Each in a model of two free bodies, from rest."""
+    description = described(case, element(case, ("one", "two")))
+    solver = "bdf" if case.kind in STIFF else "rk-like"
+    compared(mbd.Model.from_description(description), 0.3, tmp_path, assemble=True, solver=solver)
+
+
+# ---------------------------------------------------------------- states, events, tables, the start
+
+
+def swing(**sections: Any) -> mbd.Model:
+    """A pendulum with whatever else."""
+    bar = {"mass": 2, "inertia": 0.3, "position": [0.5, 0]}
+    hinge = link("revolute", on("ground"), on("bar", -0.5))
+    return mbd.Model.from_description(planar_model("swing", bodies={"bar": bar}, joints={"hinge": hinge}, **sections))
+
+
+def test_an_event_sets_states(tmp_path: Path) -> None:
+    model = swing(
+        parameters={"lag": {"value": 1.0, "unit": "s"}},
+        states={"passed": {"rate": 0}, "level": {"rate": "(bar.omega - level)/lag", "unit": "rad/s"}},
+        events={"low": {"when": "bar.phi < -1.5", "set": {"passed": "passed + 1", "level": "0.5*level"}}},
+        outputs={"count": {"value": "passed", "unit": "1"}, "shown": {"value": "level"}},
+    )
+    assert "reinit(passed, passed + 1)" in exported(model, tmp_path)
+    assert model.simulate(1.2, 0.1)["count"][-1] == 1
+    compared(model, 1.2, tmp_path)
+
+
+def test_an_event_of_time_is_met_exactly(tmp_path: Path) -> None:
+    motor = link("rotational", on("ground"), on("bar"), torque="if(time < 0.333, 3, if(time < 0.7, -2, 0))")
+    compared(swing(forces={"motor": motor}), 1.0, tmp_path)
+
+
+@pytest.mark.parametrize("method", ["linear", "akima"])
+def test_tables_are_read_within_and_beyond_their_points(method: str, tmp_path: Path) -> None:
+    table = {"x": [-1.2, -0.6, -0.1, 0.4], "y": [1.0, -2.0, 0.5, 3.0], "method": method, "extrapolate": "linear"}
+    spring = link("rotational", on("ground"), on("bar"), torque="lookup(law, bar.phi)")
+    model = swing(tables={"law": {**table, "x_unit": "rad", "y_unit": "N.m"}}, forces={"spring": spring})
+    assert "alongCurve(bar_phi, law_knots, law_pieces, 0)" in exported(model, tmp_path)
+    compared(model, 1.5, tmp_path)
+
+
+def test_a_motion_by_an_input_has_its_derivatives(tmp_path: Path) -> None:
+    crank = {"drive": {"of": "hinge.angle", "value": "rate*time^2", "unit": "rad"}}
+    parameters = {"rate": {"value": 2.0, "unit": "rad/s2"}}
+    start = {"outputs": {"torque": {"value": "drive.reaction.force"}}}
+    compared(swing(motions=crank, parameters=parameters, **start), 1.0, tmp_path)
+
+
+def test_the_text_begins_where_parameters_and_start_values_say(tmp_path: Path) -> None:
+    model = mbd.models.load("slider_crank")
+    given = {"crank_length": 0.25}
+    text = exported(model, tmp_path, parameters=given, start={"crank.phi": 1.0})
+    assert "parameter Real crank_length(unit=\"m\", min=0.001) = 0.25" in text
+    result = simulated(text, model.name, 0.5, ramps(model))
+    inputs = {name: ([0, 0.5], [a, a + 0.5 * b]) for name, (a, b) in ramps(model).items()}
+    options: dict[str, Any] = {"inputs": inputs, "scheme": "dop853", "tolerance": 1e-10}
+    ours = model.simulate(0.5, 0.025, parameters=given, start={"crank.phi": 1.0}, **options)
+    assert result["m.angle"][-1] == pytest.approx(ours["angle"][-1], abs=1e-6)
+
+
+def test_parameters_that_open_a_joint_stop_the_run_by_its_name(tmp_path: Path) -> None:
+    """Numbers of an assembled start know nothing of parameters that are changed later."""
+    model = mbd.Model.from_description(
+        planar_model(
+            "arm",
+            parameters={"arm": {"value": 0.5, "unit": "m"}},
+            bodies={"bar": {"mass": 2, "inertia": 0.3, "position": [0.5, 0.1]}},
+            joints={"hinge": link("revolute", on("ground"), {"body": "bar", "at": ["-arm", 0]})},
+        )
+    )
+    text = exported(model, tmp_path, assemble=True)
+    simulated(text, "arm", 0.1, {})
+    with pytest.raises(Exception, match="joint 'hinge' is open at the start"):
+        simulated(text.replace("= 0.5;", "= 0.6;"), "arm", 0.1, {})
+
+
+# ---------------------------------------------------------------- text
+
+
+def test_the_same_model_gives_the_same_text(tmp_path: Path) -> None:
+    first, second = (exported(mbd.models.load("double_wishbone"), tmp_path) for _ in range(2))
+    assert first == second
+    assert max(len(line) for line in first.splitlines() if "Documentation" not in line) <= 120
+    assert not [line for line in first.splitlines() if line.endswith(" ")]
+
+
+def test_hostile_names_and_texts_are_words_of_modelica(tmp_path: Path) -> None:
+    model = mbd.Model("model", text='A "quoted" \\ text\nwith <b> & more', gravity=[0, -9.81])
+    model.add("within", mbd.Parameter(value=1.0, unit="kg", text='"of" the \\ bodies'))
+    model.add("end", mbd.Body(mass="within", inertia=0.1, position=[0.5, 0]))
+    model.add("end_x", mbd.Body(mass="within", inertia=0.1, position=[1.5, 0], free=True))
+    model.add("equation", mbd.joints.Revolute(i=mbd.Marker(body="ground"), j=mbd.Marker(body="end", at=[-0.5, 0])))
+    model.add("when", mbd.Output(value="end.phi"))
+    model.add("algorithm", mbd.Output(value="2*end.phi + 1"))
+    compared(model, 0.5, tmp_path, names=["when", "algorithm"])
+
+
+def test_names_are_valid_and_given_once() -> None:
+    names = Names(["crank_phi"])
+    assert [names.new(n) for n in ("crank.phi", "crank_phi", "der(x)", "der(x,2)", "Z[1]", "2nd", "model", "...")] == [
+        "crank_phi_2", "crank_phi_3", "der_x", "der2_x", "Z_1", "n2nd", "model_", "model__2",
+    ]  # fmt: skip
+    assert not RESERVED & {identifier(word) for word in RESERVED}
+
+
+def test_numbers_and_strings_are_written_as_modelica_has_them() -> None:
+    values = (0.0, -2.0, 0.1, 1e20, 1e-7, 1 / 3)
+    assert [number(x) for x in values] == ["0", "-2", "0.1", "1e20", "1e-07", "0.3333333333333333"]
+    assert quoted('a "b" \\ c\td') == '"a \\"b\\" \\\\ c d"'
+
+
+def test_text_grows_with_the_number_of_bodies(tmp_path: Path) -> None:
+    """A thousand bodies take four times what a quarter of them takes, and some rounding of clocks."""
+    costs, sizes = [], []
+    for links in (250, 1000):
+        model = mbd.models.load("chain", N=links)
+        model.start()
+        begun = time.process_time()
+        sizes.append(len(exported(model, tmp_path)))
+        costs.append(time.process_time() - begun)
+    assert sizes[1] < 4.5 * sizes[0]
+    assert costs[1] < 8 * costs[0]
+
+
+# ---------------------------------------------------------------- the interface of the FMU
+
+
+@pytest.mark.parametrize("name", mbd.models.names())
+def test_the_wrapper_says_what_the_fmu_has(name: str, tmp_path: Path) -> None:
+    model = mbd.models.load(name)
+    text = exported(model, tmp_path, "wrapper")
+    findings = rumoca.validate_source(text)
+    assert not [f for f in findings if "warning" not in str(f)], findings
+    assert text.startswith(f"partial block {identifier(name)}_fmu ")
+    for signal in model.symbolic.signals.values():
+        kind = {"input": "SignalIn", "output": "SignalOut", "parameter": "parameter Real"}.get(signal.causality)
+        if kind:
+            assert f"  {kind} {identifier(signal.name)}" in text
+
+
+# ---------------------------------------------------------------- use
+
+
+def test_wrong_use_is_refused_with_the_cure(tmp_path: Path) -> None:
+    model = mbd.models.load("pendulum")
+    with pytest.raises(mbd.ModelError) as found:
+        model.export_modelica(tmp_path / "x.txt", "equation", signals=["bar.phy"])
+    assert found.value.problems == [
+        f"{tmp_path / 'x.txt'}: the name of a Modelica file must end in .mo",
+        f"style must be one of {', '.join(STYLES)}, found 'equation'; did you mean 'equations'?",
+        "no signal matches 'bar.phy'; did you mean 'bar.phi'?",
+    ]
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_writes_what_python_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["export-modelica", "pendulum", "--style", "equations", "--set", "length=2"])
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith("wrote pendulum.mo (")
+    written = (tmp_path / "pendulum.mo").read_text(encoding="utf-8")
+    assert written == exported(mbd.models.load("pendulum"), tmp_path, parameters={"length": 2.0})
+
+
+def test_a_model_without_python_is_needed(tmp_path: Path) -> None:
+    model = swing(callbacks={"law": {"python": "math:sin", "inputs": ["bar.phi"]}})
+    model._allow_python = True  # as `Model.load` sets it; nothing is called
+    with pytest.raises(mbd.ModelError, match="callback 'law' calls Python, for which Modelica has no equations"):
+        model.export_modelica(tmp_path / "x.mo", "equations")
+
+
+def test_the_styles_of_the_command_are_those_of_the_registry() -> None:
+    assert set(STYLES) <= set(SPELLED_OUT)

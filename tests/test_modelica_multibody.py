@@ -1,0 +1,237 @@
+"""Models with components of the Modelica Standard Library: what rumoca reads, what the library knows, how they move.
+
+The library itself comes from where the environment variable MBDFMU_MSL says: the folder that holds `Modelica`,
+`ModelicaServices` and `Complex.mo`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from modelica_samples import cases, sample
+
+import mbdfmu as mbd
+from mbdfmu.counterparts import Counterpart, Library
+from mbdfmu.forces import ForceElement
+from mbdfmu.joints import JointElement
+from mbdfmu.modelica.multibody import multibody
+from mbdfmu.modelica.multibody.acting import LOAD
+from mbdfmu.modelica.multibody.mechanism import PARTS
+from mbdfmu.modelica.subject import Subject
+from mbdfmu.modelica.words import identifier
+from mbdfmu.signals import Signal
+
+rumoca = pytest.importorskip("rumoca", reason="rumoca is not installed; it comes with the extra of the tests")
+
+MSL = os.environ.get("MBDFMU_MSL", "")
+needs_library = pytest.mark.skipif(not MSL, reason="MBDFMU_MSL does not say where the Modelica Standard Library is")
+REFUSED = {
+    "trebuchet": "event 'release' changes what is held",
+    "bouncing_ball": "impact 'bounce' holds its gap for a while",
+}
+SIZES = {"chain": {"N": 3}, "chain3d": {"N": 3}, "ring": {"N": 3}, "four_bar": {"N": 2}}
+MODELS = [name for name in mbd.models.names() if name not in REFUSED]
+SLOW = {"full_vehicle"}  # minutes of compiling
+# s; four_bar is level, hence singular, at 0.714 s, where rumoca's choice of states ends
+ENDS = {"four_bar": 0.6}
+TOLERANCE = 1e-4  # of a signal's range, or of a thousandth of its size where that is more
+_TEXT = r'(?: "(?:[^"\\]|\\.)*")?'
+_COMPONENT = re.compile(rf"^  (?:inner )?([A-Z][\w.]*) (\w+)(\(.*?\))?{_TEXT} annotation\(Placement", re.MULTILINE)
+
+
+def load(name: str) -> mbd.Model:
+    return mbd.models.load(name, **SIZES.get(name, {}))
+
+
+def wanted(model: mbd.Model) -> list[Signal]:
+    """The outputs, or the coordinates of a model that has none."""
+    found = [s for s in model.symbolic.signals.values() if s.causality == "output"]
+    signals = model.symbolic.signals
+    return found or [signals[c.name] for c in model.symbolic.coordinates if c.name in signals]
+
+
+def written(model: mbd.Model) -> str:
+    return multibody(Subject(model.compile().lowered, model.start, wanted(model), "A test"))
+
+
+def one_line(text: str) -> str:
+    """Statements on one line each."""
+    return re.sub(r"\n {4,}", " ", text)
+
+
+def components(text: str) -> dict[str, tuple[str, list[str]]]:
+    """By name: the class, and the names of its modifiers."""
+    found = _COMPONENT.findall(one_line(text.partition("\nequation\n")[0]))
+    return {name: (kind, list(modifiers(given[1:-1]))) for kind, name, given in found}
+
+
+def modifiers(given: str) -> Iterator[str]:
+    depth, word = 0, ""
+    for letter in f"{given},":
+        if letter == "," and depth == 0:
+            yield re.split(r"[=(]", word.strip())[0]
+            word = ""
+            continue
+        depth += (letter in "({[") - (letter in ")}]")
+        word += letter
+    assert depth == 0
+
+
+def facts() -> dict[str, list[Library]]:
+    """Everything of the library that elements and the writer know, by class."""
+    given: list[Counterpart | None] = [*PARTS]
+    for joint in JointElement.members().values():
+        given += [joint.modelica, joint.closing]
+    given += [force.modelica for force in ForceElement.members().values()]
+    found: dict[str, list[Library]] = {}
+    for fact in given:
+        if isinstance(fact, Library):
+            found.setdefault(fact.name, []).append(fact)
+    return found
+
+
+def check_facts(text: str) -> None:
+    """Classes, parameters and connectors are those of the facts."""
+    known, parts = facts(), components(text)
+    for name, (kind, given) in parts.items():
+        if kind == LOAD:
+            assert given == [""], name
+            continue
+        assert kind in known, f"{name}: no element says anything of {kind}"
+        allowed = {""}.union(*(fact.modified for fact in known[kind]))
+        assert set(given) <= allowed, f"{name}: {set(given) - allowed}"
+    for connector in (end for pair in re.findall(r"connect\((\S+), (\S+)\)", one_line(text)) for end in pair):
+        name, _, port = connector.partition(".")
+        kind = parts[name][0]
+        ports = {"frame_b"} if kind == LOAD else {p for fact in known[kind] for p in fact.connectors}
+        assert port in ports or (port == "frame_resolve" and "resolveInFrame" in parts[name][1]), connector
+
+
+# ---------------------------------------------------------------- text
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_is_read_and_uses_only_what_elements_say(name: str) -> None:
+    text = written(load(name))
+    rumoca.format(text)
+    check_facts(text)
+
+
+@pytest.mark.parametrize(("section", "name", "dimensions"), list(cases()))
+def test_every_joint_and_force_is_read_and_is_what_it_says(section: str, name: str, dimensions: int) -> None:
+    text = written(sample(section, name, dimensions))
+    rumoca.format(text)
+    check_facts(text)
+    family: Any = JointElement if section == "joints" else ForceElement
+    fact = family.named(name).modelica
+    element = components(text).get("ELEMENT")
+    if isinstance(fact, Library):
+        assert element is not None and element[0] == fact.name
+    else:
+        assert LOAD in {kind for kind, _ in components(text).values()}
+
+
+@pytest.mark.parametrize("name", list(REFUSED))
+def test_what_equations_cannot_say_is_refused_by_name(name: str, tmp_path: Path) -> None:
+    with pytest.raises(mbd.ModelError, match=re.escape(REFUSED[name])):
+        load(name).export_modelica(tmp_path / "model.mo", style="multibody")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_element_that_says_nothing_of_modelica_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(JointElement.named("revolute"), "modelica", None)
+    with pytest.raises(mbd.ModelError, match=r"joint 'hinge': type 'revolute' does not say .* style equations"):
+        written(load("pendulum"))
+
+
+def test_the_text_is_the_same_every_time() -> None:
+    assert written(load("crane")) == written(load("crane"))
+
+
+def test_names_are_given_once() -> None:
+    text = written(load("top"))
+    parts = list(components(text))
+    assert len(parts) == len(set(parts)) and "top" not in parts  # the model itself has that name
+
+
+def test_starts_follow_parameters() -> None:
+    assert "phi(start=phi0, fixed=true)" in one_line(written(load("pendulum")))
+
+
+def test_a_planar_loop_is_cut_by_the_library_and_starts_from_its_freedom() -> None:
+    text = one_line(written(load("slider_crank")))
+    assert text.count("Joints.RevolutePlanarLoopConstraint") == 1
+    assert text.count("fixed=true") == 2  # an angle, and its rate
+
+
+def test_the_text_grows_with_the_model() -> None:
+    lines = [written(mbd.models.load("chain", N=n)).count("\n") for n in (50, 100, 200)]
+    assert lines[2] - lines[1] == 2 * (lines[1] - lines[0])
+
+
+# ---------------------------------------------------------------- the library
+
+
+@needs_library
+@pytest.mark.parametrize("name", list(facts()))
+def test_the_library_has_what_elements_say(name: str) -> None:
+    """The class with all parameters, variables and connectors, its own or those that it extends."""
+    packages, kind = name.rpartition(".")[::2]
+    folder = Path(MSL, *packages.split("."))
+    own = folder / f"{kind}.mo"
+    text = own.read_text() if own.exists() else (folder / "package.mo").read_text()
+    text += "".join(path.read_text() for path in Path(MSL, "Modelica/Mechanics/MultiBody/Interfaces").glob("*.mo"))
+    for fact in facts()[name]:
+        for word in (*fact.modified, *fact.connectors, *fact.inputs):
+            assert re.search(rf"\b{word}\b", text), word
+
+
+def driven(model: mbd.Model, text: str) -> tuple[str, dict[str, Any]]:
+    """The same with its inputs given, since rumoca takes none that change; and what simulate is given."""
+    given = {}
+    for k, u in enumerate(model.symbolic.inputs, 3):
+        start, size = float(u.start or 0.0), 0.02 * (1 + abs(float(u.start or 0.0)))
+        name = identifier(u.name)
+        text, count = re.subn(rf"input (\S+) {name}(\([^)]*\))?", rf"\1 {name} = {start}+{size}*sin({k}*time)", text)
+        assert count == 1
+        fine = np.linspace(0.0, 20.0, 40001)
+        given[u.name] = (fine, start + size * np.sin(k * fine))
+    return text, given
+
+
+def compare(model: mbd.Model, end: float) -> None:
+    text, given = driven(model, written(model))
+    compiled = rumoca.Session(roots=[MSL]).loads(text, model=identifier(model.name))
+    signals = [s.name for s in wanted(model)]
+    names = re.findall(r"^  output \S+ (\w+)", text, re.MULTILINE) or list(map(identifier, signals))
+    reference = model.simulate(end, end / 50, tolerance=1e-10, scheme="radau", inputs=given or None)
+    config = rumoca.SimConfig(rtol=1e-9, atol=1e-10, solver="rk-like", max_wall_seconds=600)
+    result = compiled.simulate(t=(0.0, end), dt=end / 50, config=config)
+    assert result.time[-1] == pytest.approx(end)
+    for signal, name in zip(signals, names, strict=True):
+        ours = reference[signal]
+        size = max(np.ptp(ours), 1e-3 * np.abs(ours).max(), 1e-6)
+        assert np.abs(np.interp(reference.time, result.time, result[name]) - ours).max() <= TOLERANCE * size, signal
+
+
+@needs_library
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in SLOW])
+def test_models_move_as_here(name: str) -> None:
+    model = load(name)
+    experiment = model.description.experiment
+    assert experiment is not None
+    compare(model, ENDS.get(name, experiment.stop_time))
+
+
+@needs_library
+@pytest.mark.nightly
+@pytest.mark.parametrize(("section", "name", "dimensions"), list(cases()))
+def test_every_joint_and_force_moves_as_here(section: str, name: str, dimensions: int) -> None:
+    compare(sample(section, name, dimensions), 0.4)
