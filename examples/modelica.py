@@ -1,5 +1,6 @@
-"""A slider-crank as Modelica text: components of the standard library, its equations, run by
-another compiler where one is installed, and the interface of its FMU.
+"""A slider-crank as Modelica text: components of the standard library, its equations, the interface of its FMU.
+
+The equations are run by another compiler where one is installed.
 
 rumoca (extra [test]) is a compiler and simulator of Modelica; without it the texts are written all the same.
 """
@@ -27,7 +28,8 @@ def main() -> None:
     path = model.export_modelica("slider_crank.mo", "equations")
     model.export_modelica("slider_crank_fmu.mo", "wrapper")
     parts = model.export_modelica("slider_crank_parts.mo").read_text(encoding="utf-8")
-    print(f"with the Modelica Standard Library: {parts.count('MultiBody.Joints.')} joints, {parts.count('connect(')} connections")
+    joints, connections = (parts.count(word) for word in ("MultiBody.Joints.", "connect("))
+    print(f"with the Modelica Standard Library: {joints} joints, {connections} connections")
     text = Path(path).read_text(encoding="utf-8")
     print(f"{path.name}: {len(text.splitlines())} lines, such as")
     print("\n".join(line for line in text.splitlines() if "crank_alpha*" in line))
