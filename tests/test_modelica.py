@@ -18,6 +18,7 @@ import mbdfmu as mbd
 from mbdfmu.cli import main
 from mbdfmu.cli.verbs.export_modelica import STYLES as SPELLED_OUT
 from mbdfmu.description import Description, Joint
+from mbdfmu.fmi.variables import structured
 from mbdfmu.modelica import STYLES
 from mbdfmu.modelica.words import RESERVED, Names, identifier, number, quoted
 
@@ -120,7 +121,7 @@ def test_an_event_sets_states(tmp_path: Path) -> None:
         events={"low": {"when": "bar.phi < -1.5", "set": {"passed": "passed + 1", "level": "0.5*level"}}},
         outputs={"count": {"value": "passed", "unit": "1"}, "shown": {"value": "level"}},
     )
-    assert "reinit(passed, passed + 1)" in exported(model, tmp_path)
+    assert "reinit(passed, 1 + passed);" in exported(model, tmp_path)
     assert model.simulate(1.2, 0.1)["count"][-1] == 1
     compared(model, 1.2, tmp_path)
 
@@ -180,7 +181,7 @@ def test_parameters_that_open_a_joint_stop_the_run_by_its_name(tmp_path: Path) -
 def test_the_same_model_gives_the_same_text(tmp_path: Path) -> None:
     first, second = (exported(mbd.models.load("double_wishbone"), tmp_path) for _ in range(2))
     assert first == second
-    assert max(len(line) for line in first.splitlines() if "Documentation" not in line) <= 120
+    assert not [line for line in first.splitlines() if len(line) > 120 and '"' not in line]  # texts are not broken
     assert not [line for line in first.splitlines() if line.endswith(" ")]
 
 
@@ -235,7 +236,7 @@ def test_the_wrapper_says_what_the_fmu_has(name: str, tmp_path: Path) -> None:
     for signal in model.symbolic.signals.values():
         kind = {"input": "SignalIn", "output": "SignalOut", "parameter": "parameter Real"}.get(signal.causality)
         if kind:
-            assert f"  {kind} {identifier(signal.name)}" in text
+            assert f"  {kind} {identifier(structured(signal.name))}" in text
 
 
 # ---------------------------------------------------------------- use

@@ -16,7 +16,7 @@ STYLES = ("multibody", "equations", "wrapper")  # spelled out as in export_fmu.p
 @click.command(
     epilog=example(
         "mbdfmu export-modelica slider_crank -o slider_crank.mo",
-        "mbdfmu export-modelica top --style equations --signals 'pivot.*'",
+        "mbdfmu export-modelica pendulum --style equations --signals 'bar.*'",
         "mbdfmu export-modelica quarter_car --style wrapper",
     )
 )
