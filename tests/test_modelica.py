@@ -201,6 +201,8 @@ def test_names_are_valid_and_given_once() -> None:
     assert [names.new(n) for n in ("crank.phi", "crank_phi", "der(x)", "der(x,2)", "Z[1]", "2nd", "model", "...")] == [
         "crank_phi_2", "crank_phi_3", "der_x", "der2_x", "Z_1", "n2nd", "model_", "model__2",
     ]  # fmt: skip
+    names = Names((), ["front.load", "front_load"])
+    assert [names.new(n) for n in ("front.load", "front_load")] == ["front_load_2", "front_load"]
     assert not RESERVED & {identifier(word) for word in RESERVED}
 
 

@@ -62,7 +62,7 @@ class Sheet:
 
     def __init__(self, model: SymbolicModel, taken: Iterable[str]) -> None:
         self._model = model
-        self.names = Names([FUNCTION, *taken])
+        self.names = Names([FUNCTION, *taken], model.signals)
         self.known: dict[Node, str] = {}  # symbols
         self.forced: dict[Node, str] = {}  # expressions that are variables in any case
         self.shown: dict[str, Signal] = {}  # variables that are signals

@@ -27,16 +27,17 @@ RESERVED = frozenset(_RESERVED.split())
 
 
 class Names:
-    """Identifiers for the names of a model, each given once."""
+    """Identifiers for the names of a model, each given once; those of `own` that are identifiers keep their name."""
 
-    def __init__(self, taken: Iterable[str] = ()) -> None:
+    def __init__(self, taken: Iterable[str] = (), own: Iterable[str] = ()) -> None:
         self._taken = {*taken}
+        self._own = {name for name in own if identifier(name) == name}
 
     def new(self, name: str) -> str:
         """An identifier that nothing else has: `crank.phi` becomes crank_phi."""
         wanted = identifier(name)
         found, k = wanted, 2
-        while found in self._taken:
+        while found in self._taken or (found in self._own and found != name):
             found, k = f"{wanted}_{k}", k + 1
         self._taken.add(found)
         return found

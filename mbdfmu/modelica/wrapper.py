@@ -37,7 +37,7 @@ class _Wrapper:
         self._subject = subject
         self._file = f"{file_name(table.model)}.fmu"
         self._title = identifier(f"{table.model}_fmu")
-        self._names = Names([self._title, "SignalIn", "SignalOut"])
+        self._names = Names([self._title, "SignalIn", "SignalOut"], (v.name for v in table.variables))
         self._types = {choice.name: self._names.new(choice.name) for choice in table.enumerations()}
         self._choices = table.enumerations()
         self._known = {v.name: self._names.new(v.name) for v in table.variables if v.causality != "independent"}

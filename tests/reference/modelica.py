@@ -12,6 +12,7 @@ import mbdfmu as mbd
 from mbdfmu.modelica.words import identifier
 
 POINTS = 20
+ROUNDING = 1e-9  # SI: what is smaller on both sides is nothing but that
 TIGHT = 1e-9  # relative tolerance of both sides
 STILL = 1e-3  # of a signal's size: one that changes less counts as constant; of the largest in its unit: as that large
 
@@ -56,7 +57,7 @@ def deviations(
     found = {}
     for name, size in sizes.items():
         other = np.interp(ours.time, theirs.time, theirs[f"m.{identifier(name)}"])
-        found[name] = float(np.max(np.abs(other - ours[name]))) / (max(size, STILL * largest[ours.unit(name)]) or 1.0)
+        found[name] = float(np.max(np.abs(other - ours[name]))) / max(size, STILL * largest[ours.unit(name)], ROUNDING)
     return found
 
 

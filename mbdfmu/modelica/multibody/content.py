@@ -44,7 +44,7 @@ class Content:
         self.m, self.start, self.about = model, start, about
         self.graph = model.graph
         self.title = identifier(model.description.name)
-        self.names = Names([self.title, FUNCTION, LOAD, WORLD, CLOSING, "SI"])
+        self.names = Names([self.title, FUNCTION, LOAD, WORLD, CLOSING, "SI"], model.signals)
         self.tables = Tables(model.description.curves, self.names)
         self.wanted = [s for s in wanted if s.causality in ("output", "local")]
         self.by_node: dict[Node, Signal] = {}
