@@ -11,7 +11,6 @@ _TYPES = {
     "N/m": "TranslationalSpringConstant", "N.s/m": "TranslationalDampingConstant",
     "N.m/rad": "RotationalSpringConstant", "N.m.s/rad": "RotationalDampingConstant",
 }  # fmt: skip
-NAMES = frozenset(_TYPES.values())
 
 
 def type_of(unit: str) -> tuple[str, str]:
