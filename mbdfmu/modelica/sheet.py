@@ -6,27 +6,42 @@ Formulas are printed when all of them are there, since what they share gets a na
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
+from typing import NamedTuple
 
 from mbdfmu.expressions import Node
+from mbdfmu.expressions.opcodes import CONST
 from mbdfmu.modelica.formulas import Auxiliary, Formulas, Named
 from mbdfmu.modelica.tables import FUNCTION, Tables
-from mbdfmu.modelica.words import INDENT, Names, comment, modified, number, quoted, wrapped
+from mbdfmu.modelica.words import INDENT, Names, comment, number, quoted, wrapped
 from mbdfmu.signals import Signal, SymbolicModel
 from mbdfmu.units import display_units
 
+Part = str | Node
+Statement = tuple[Part, ...]  # words, and formulas between them; a formula alone only says where it belongs
 _IN_DEGREES = ("rad", "rad/s")
 
 
-@dataclass(frozen=True)
-class Equation:
-    """A statement with places {0}, {1}, .. for formulas; without a template it only says where formulas belong."""
+class Kind(NamedTuple):
+    """The type of a variable, and the units that it still has to be given."""
 
-    template: str
-    nodes: tuple[Node, ...]
-    text: str = ""
+    name: str
+    unit: str
+    shown: str
+
+
+def plain(unit: str) -> Kind:
+    """Numbers with a unit, angles shown in degrees."""
+    return Kind("Real", unit, display_units(unit)[0].text if unit in _IN_DEGREES else "")
+
+
+def modification(given: Iterable[Statement]) -> Statement:
+    """(a, b, c), or nothing."""
+    parts: list[Part] = []
+    for one in given:
+        parts += [", " if parts else "(", *one]
+    return (*parts, ")") if parts else ()
 
 
 @dataclass
@@ -35,40 +50,29 @@ class Section:
 
     title: str
     name: str
-    equations: list[Equation] = field(default_factory=list)
+    _said: list[Node]  # by all sections
+    statements: list[Statement] = field(default_factory=list)
 
-    def add(self, template: str, *nodes: Node, text: str = "") -> None:
-        self.equations.append(Equation(template, nodes, text))
-
-
-@dataclass(frozen=True)
-class _Declaration:
-    """A variable, with the formula of its start value."""
-
-    name: str
-    unit: str
-    text: str
-    start: Node | None
-    fixed: bool
-
-    def written(self, start: str | None) -> str:
-        unit = quoted(self.unit) if self.unit else None
-        fixed = "true" if self.fixed and start is not None else None
-        return wrapped(f"Real {self.name}{modified(unit=unit, start=start, fixed=fixed)}{comment(self.text)};")
+    def say(self, *parts: Part) -> None:
+        """An equation without its semicolon, or a formula alone."""
+        self.statements.append(parts)
+        self._said += (part for part in parts if isinstance(part, Node))
 
 
 class Sheet:
     """What is written, by name; `taken` are names that the text uses otherwise."""
 
-    def __init__(self, model: SymbolicModel, taken: Iterable[str]) -> None:
-        self._model = model
+    def __init__(self, model: SymbolicModel, kind: Callable[[str], Kind], taken: Iterable[str]) -> None:
+        self._model, self._kind = model, kind
         self.names = Names([FUNCTION, *taken], model.signals)
-        self.known: dict[Node, str] = {}  # symbols
+        self.known: dict[Node, str] = {}  # symbols, and expressions that something else calculates
         self.forced: dict[Node, str] = {}  # expressions that are variables in any case
         self.shown: dict[str, Signal] = {}  # variables that are signals
         self.sections: list[Section] = []
-        self._lines: list[_Declaration | str] = []
-        self._declared: set[str] = set()
+        self.said: list[Node] = []  # all formulas, in the order in which they came
+        self._names_of: dict[str, str] = {}  # by signal
+        self._declared: dict[str, list[tuple[Statement, str]]] = {}  # by heading: declarations, and what follows them
+        self._variables: set[str] = set()
         self._tables = Tables(model.description.curves, self.names)
         self._by_node: dict[Node, Signal] = {}
         for signal in model.signals.values():
@@ -81,10 +85,11 @@ class Sheet:
         return self._by_node.get(node)
 
     def show(self, signal: Signal) -> str:
-        """A variable for a signal."""
-        name = self.names.new(signal.name)
-        self.shown[name] = signal
-        return name
+        """The variable of a signal."""
+        if signal.name not in self._names_of:
+            name = self._names_of[signal.name] = self.names.new(signal.name)
+            self.shown[name] = signal
+        return self._names_of[signal.name]
 
     def name(self, symbol: Node, otherwise: str) -> str:
         """A variable for a symbol, called as the signal that shows it."""
@@ -98,68 +103,89 @@ class Sheet:
 
     # ---- declarations and equations
 
-    def head(self, title: str) -> None:
-        """Declarations that follow belong together."""
-        self._lines += ["", f"{INDENT}// {title}"]
+    def reserve(self, heading: str) -> None:
+        """A place for declarations that come later."""
+        self._declared.setdefault(heading, [])
 
-    def declare(self, name: str, unit: str, text: str, start: Node | None = None, *, fixed: bool = True) -> None:
+    def put(self, heading: str, statement: Statement, behind: str = "") -> None:
+        """A declaration, with its comment and annotation."""
+        self._declared.setdefault(heading, []).append((statement, behind))
+        self.said += (part for part in statement if isinstance(part, Node))
+
+    def declare(
+        self, heading: str, name: str, unit: str, text: str, start: Node | None = None, *, fixed: bool = True
+    ) -> None:
         """A variable of our own, with its start value."""
-        self._lines.append(_Declaration(name, unit, text, start, fixed))
-        self._declared.add(name)
-
-    def declare_matrix(self, name: str, text: str) -> None:
-        """Three by three."""
-        self._lines.append(f"{INDENT}Real {name}[3, 3]{comment(text)};")
+        kind = self._kind(unit)
+        given: list[Statement] = _units(kind)
+        if start is not None:
+            given += [("start=", start), *([("fixed=true",)] if fixed else [])]
+        self.put(heading, (f"{kind.name} {name}", *modification(given)), comment(text))
+        self._variables.add(name)
 
     def section(self, title: str, name: str) -> Section:
         """The section of that title, which may be the last one."""
         if not self.sections or self.sections[-1].title != title:
-            self.sections.append(Section(title, name))
+            self.sections.append(Section(title, name, self.said))
         return self.sections[-1]
 
     # ---- text
 
     def written(self) -> Written:
         """The formulas of everything, with time running."""
-        running = {self._model.motion.pace: 1.0}
-        starts = [line.start for line in self._lines if isinstance(line, _Declaration) and line.start is not None]
-        given = [*chain.from_iterable(e.nodes for s in self.sections for e in s.equations), *starts]
-        roots = self._model.graph.substitute(given, running)
-        forced = self._model.graph.substitute(list(self.forced), running)
-        replaced = dict(zip(given, roots, strict=True))
-        owners = [k for k, section in enumerate(self.sections) for e in section.equations for _ in e.nodes]
-        formulas = Formulas(
-            roots, self.known, dict(zip(forced, self.forced.values(), strict=True)), self._namer(owners, running),
-            self._tables.call,
-        )  # fmt: skip
-        return Written(self, formulas, replaced, [*owners, *[-1] * len(starts)])
+        running = {self._model.motion.pace: self._model.graph.one}
 
-    def _namer(self, owners: list[int], running: Mapping[Node, float]) -> Named:
-        nodes = self._model.graph.substitute(list(self._by_node), running)
-        signals = dict(zip(nodes, self._by_node.values(), strict=True))
+        def run(nodes: Iterable[Node]) -> list[Node]:
+            return self._model.graph.substitute(list(nodes), running)
+
+        begun = [(-1, statement) for given in self._declared.values() for statement, _ in given]
+        stated = [(k, statement) for k, section in enumerate(self.sections) for statement in section.statements]
+        roots = [(k, part) for k, statement in (*stated, *begun) for part in statement if isinstance(part, Node)]
+        owners, before = [k for k, _ in roots], [node for _, node in roots]
+        after = run(before)
+        known = dict(zip(run(self.known), self.known.values(), strict=True))
+        known = {node: text for node, text in known.items() if node.op != CONST}
+        forced = dict(zip(run(self.forced), self.forced.values(), strict=True))
+        signals = dict(zip(run(self._by_node), self._by_node.values(), strict=True))
+        formulas = Formulas(after, known, forced, self._namer(owners, signals), self._tables.call)
+        return Written(self, formulas, dict(zip(before, after, strict=True)), owners)
+
+    def _namer(self, owners: list[int], signals: Mapping[Node, Signal]) -> Named:
         counts: Counter[str] = Counter()
 
         def named(node: Node, root: int) -> str:
             """As the signal that it is, or after the section that uses it first."""
-            if node in signals:
+            if node in signals and signals[node].name not in self._names_of:
                 return self.show(signals[node])
-            owner = self.sections[owners[root]].name if root < len(owners) else "start"
+            owner = self.sections[owners[root]].name if owners[root] >= 0 else "start"
             counts[owner] += 1
             return self.names.new(f"{owner}_{counts[owner]}")
 
         return named
 
+    def typed(self, name: str, s: Signal, start: float | None = None) -> str:
+        """Type, name and attributes of a signal's variable."""
+        kind = self._kind(s.unit)
+        bounds = {"min": s.minimum, "max": s.maximum, "start": start}
+        given = [*_units(kind), *((f"{key}={number(x)}",) for key, x in bounds.items() if x is not None)]
+        return "".join(map(str, (f"{kind.name} {name}", *modification(given))))
+
 
 class Written:
     """A sheet with its formulas: the parts of the text in the order in which they are read."""
 
-    def __init__(self, sheet: Sheet, formulas: Formulas, replaced: Mapping[Node, Node], owners: list[int]) -> None:
-        self._sheet, self._formulas, self._replaced = sheet, formulas, replaced
+    def __init__(self, sheet: Sheet, formulas: Formulas, running: Mapping[Node, Node], owners: list[int]) -> None:
+        self._sheet, self._formulas, self._running = sheet, formulas, running
+        self._symbols = {symbol for node in running.values() for symbol in node.support}
         self._fixed = [a for a in formulas.auxiliaries if a.fixed]
         self._moving = [a for a in formulas.auxiliaries if not a.fixed]
         self._shared: dict[int, list[Auxiliary]] = {}
         for a in self._moving:
             self._shared.setdefault(owners[a.owner], []).append(a)
+
+    def uses(self, symbol: Node) -> bool:
+        """Whether any formula has the symbol."""
+        return symbol in self._symbols
 
     def function(self) -> Iterator[str]:
         """That reads curves, if there are any."""
@@ -167,16 +193,15 @@ class Written:
 
     def parameters(self, values: Mapping[str, float], wanted: Iterable[str]) -> Iterator[str]:
         """Those that anything depends on, those that are wanted in any case, and what follows from parameters."""
-        used = {s.value[1] for node in self._replaced.values() for s in node.support if s.value[0] == "p"} | {*wanted}
+        used = {s.value[1] for s in self._symbols if s.value[0] == "p"} | {*wanted}
         for name, s in self._sheet.shown.items():
             if s.causality == "parameter" and s.name in used:
                 value = number(values[s.name])
-                yield wrapped(f"parameter Real {name}{_attributes(s)} = {value}{comment(s.text)};")
+                yield wrapped(f"parameter {self._sheet.typed(name, s)} = {value}{comment(s.text)};")
         for a in self._fixed:
             shown = self._sheet.shown.get(a.name)
-            kind, text = ("parameter", shown.text) if shown else ("final parameter", "")
-            attributes = _attributes(shown) if shown else ""
-            yield wrapped(f"{kind} Real {a.name}{attributes} = {a.formula}{comment(text)};")
+            kind, text = (self._sheet.typed(a.name, shown), shown.text) if shown else (f"Real {a.name}", "")
+            yield wrapped(f"{'' if shown else 'final '}parameter {kind} = {a.formula}{comment(text)};")
         yield from self._sheet._tables.constants()
 
     def ports(self) -> Iterator[str]:
@@ -186,21 +211,19 @@ class Written:
             yield f"\n{INDENT}// inputs and outputs"
         for name, s in ports:
             start = s.start if s.causality == "input" else None
-            yield wrapped(f"{s.causality} Real {name}{_attributes(s, start)}{comment(s.text)};")
+            yield wrapped(f"{s.causality} {self._sheet.typed(name, s, start)}{comment(s.text)};")
 
     def declarations(self) -> Iterator[str]:
-        """Variables of our own, signals, and what several equations share."""
-        for line in self._sheet._lines:
-            if isinstance(line, str):
-                yield line
-            else:
-                start = None if line.start is None else self._formulas.text(self._replaced[line.start])
-                yield line.written(start)
-        there = self._sheet._declared | {a.name for a in self._fixed}
+        """Components and variables of our own, signals, and what several equations share."""
+        for heading, given in self._sheet._declared.items():
+            if given:
+                yield f"\n{INDENT}// {heading}"
+            yield from (wrapped(f"{self._text(statement)}{behind};") for statement, behind in given)
+        there = self._sheet._variables | {a.name for a in self._fixed}
         signals = {n: s for n, s in self._sheet.shown.items() if s.causality == "local" and n not in there}
         if signals:
             yield f"\n{INDENT}// signals"
-            yield from (wrapped(f"Real {n}{_attributes(s)}{comment(s.text)};") for n, s in signals.items())
+            yield from (wrapped(f"{self._sheet.typed(n, s)}{comment(s.text)};") for n, s in signals.items())
         hidden = [a.name for a in self._moving if a.name not in self._sheet.shown]
         if hidden:
             yield "protected"
@@ -211,20 +234,15 @@ class Written:
         """Section by section, each after what it shares with later ones."""
         for k, section in enumerate(self._sheet.sections):
             lines = [f"{a.name} = {a.formula};" for a in self._shared.get(k, ())]
-            lines += [self._statement(e) for e in section.equations if e.template]
+            lines += [f"{self._text(s)};" for s in section.statements if len(s) > 1 or isinstance(s[0], str)]
             if lines:
                 yield f"{INDENT}// {section.title}"
                 yield from map(wrapped, lines)
 
-    def _statement(self, e: Equation) -> str:
-        formulas = (self._formulas.text(self._replaced[node]) for node in e.nodes)
-        return f"{e.template.format(*formulas)}{comment(e.text)};"
+    def _text(self, statement: Statement) -> str:
+        return "".join(p if isinstance(p, str) else self._formulas.text(self._running[p]) for p in statement)
 
 
-def _attributes(s: Signal, start: float | None = None) -> str:
-    shown = display_units(s.unit)[0].text if s.unit in _IN_DEGREES else None
-    low, high, begin = (None if x is None else number(x) for x in (s.minimum, s.maximum, start))
-    return modified(
-        unit=quoted(s.unit) if s.unit else None, displayUnit=quoted(shown) if shown else None, min=low, max=high,
-        start=begin,
-    )  # fmt: skip
+def _units(kind: Kind) -> list[Statement]:
+    units = {"unit": kind.unit, "displayUnit": kind.shown}
+    return [(f"{key}={quoted(unit)}",) for key, unit in units.items() if unit]

@@ -14,8 +14,9 @@ from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
 from mbdfmu.modelica.balances import gradient
 from mbdfmu.modelica.multibody.mechanism import Mechanism
-from mbdfmu.modelica.multibody.parts import Component, Part, Statement, vector
+from mbdfmu.modelica.multibody.parts import Component, vector
 from mbdfmu.modelica.multibody.tree import steady
+from mbdfmu.modelica.sheet import Part, Statement
 from mbdfmu.signals import ForceTerm, SymbolicModel
 
 LOAD = "Load"

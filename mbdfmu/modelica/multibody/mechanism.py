@@ -15,8 +15,9 @@ from mbdfmu.expressions import Node
 from mbdfmu.expressions.opcodes import CONST, NEG
 from mbdfmu.frames import Placed
 from mbdfmu.modelica.multibody.beginning import Beginning, Turn
-from mbdfmu.modelica.multibody.parts import Component, Diagram, Part, Statement, vector
+from mbdfmu.modelica.multibody.parts import Component, Diagram, vector
 from mbdfmu.modelica.multibody.tree import Hung, Tree
+from mbdfmu.modelica.sheet import Part, Statement
 from mbdfmu.modelica.words import Names
 from mbdfmu.planar import Frame
 from mbdfmu.signals import Coordinate, SymbolicModel

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from mbdfmu.expressions import Node
+from mbdfmu.modelica.sheet import Part, Statement, modification
+from mbdfmu.modelica.words import comment
 
-Part = str | Node
-Statement = tuple[Part, ...]
 _PITCH = 40  # of the diagram, between the middles of components; each is 20 wide
 _GREY = "color={95, 95, 95}, thickness=0.5"
 
@@ -34,17 +33,17 @@ class Component:
 
     def statement(self) -> Statement:
         """The declaration without its comment and annotation."""
-        inside: list[Part] = []
-        for k, (name, value) in enumerate(self.modifiers.items()):
+        given: list[Statement] = []
+        for name, value in self.modifiers.items():
             nested = isinstance(value[0], str) and value[0].startswith("(start=")
-            inside += [", "] * (k > 0) + [name if nested else f"{name}=", *value]
-        given: Statement = ("(", *inside, ")") if inside else ()
-        return (f"{self.prefix}{self.kind} {self.name}", *given)
+            given.append((name if nested else f"{name}=", *value))
+        return (f"{self.prefix}{self.kind} {self.name}", *modification(given))
 
-    def annotation(self) -> str:
-        """Where it stands."""
+    def behind(self) -> str:
+        """The comment, and where it stands."""
         x, y = self._middle()
-        return f"annotation(Placement(transformation(extent={{{{{x - 10}, {y - 10}}}, {{{x + 10}, {y + 10}}}}})))"
+        extent = f"{{{{{x - 10}, {y - 10}}}, {{{x + 10}, {y + 10}}}}}"
+        return f"{comment(self.text)} annotation(Placement(transformation(extent={extent})))"
 
     def _middle(self) -> tuple[int, int]:
         column, row = self.place

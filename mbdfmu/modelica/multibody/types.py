@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mbdfmu.modelica.sheet import Kind, plain
+
 SI = "Modelica.Units.SI"
 _TYPES = {
     "m": "Length", "m/s": "Velocity", "m/s2": "Acceleration", "m2": "Area", "m3": "Volume",
@@ -13,6 +15,8 @@ _TYPES = {
 }  # fmt: skip
 
 
-def type_of(unit: str) -> tuple[str, str]:
-    """The type of a variable, and the unit that it still has to be given."""
-    return (f"SI.{_TYPES[unit]}", "") if unit in _TYPES else ("Real", unit)
+def typed(unit: str) -> Kind:
+    """The type of a variable: the library's, or a number with its unit."""
+    if unit not in _TYPES:
+        return plain(unit)
+    return Kind(f"SI.{_TYPES[unit]}", "", "" if unit == "rad" else plain(unit).shown)  # the library shows angles so

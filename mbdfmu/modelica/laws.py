@@ -1,0 +1,243 @@
+"""What the styles that have equations say in the same words; must not know bodies, nor the library.
+
+What is given and what is wanted, coordinates, states and variables of the model itself, constraint rows, events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from mbdfmu.coordinates import QUATERNION
+from mbdfmu.expressions import Node
+from mbdfmu.expressions.opcodes import CONST, LOAD, SUB
+from mbdfmu.modelica.balances import Held, Turning, is_rotation
+from mbdfmu.modelica.sheet import Kind, Part, Section, Sheet
+from mbdfmu.modelica.subject import Subject
+from mbdfmu.modelica.words import INDENT, comment, html, identifier, modified, number, quoted, wrapped
+from mbdfmu.signals import Coordinate, SymbolicModel, Winding
+from mbdfmu.units import differentiated
+
+_CLOSING = "closing_rate"
+_CLOSING_RATE = 10.0  # 1/s
+_CLOSING_TEXT = "at which gaps of joints close that come from rounding and the integrator's tolerance"
+_GAP = 1e-6  # of the model's length, or rad: what joints may be open by at the start
+# The feedback of each level (T22.1): factors of closing_rate^k before the k-th derivative from the top.
+_FEEDBACK = {"position": (1.0, 2.0), "velocity": (1.0,), "acceleration": ()}
+
+
+def refused(model: SymbolicModel) -> Iterator[str]:
+    """What equations that stay the same cannot say."""
+    cure = "export an FMU, which keeps it"
+    for function in model.functions:
+        yield f"callback '{function.name}' calls Python, for which Modelica has no equations; {cure}"
+    for event in model.events:
+        if event.actions:
+            labels = ", ".join(dict.fromkeys(label for label, _ in event.actions))
+            yield f"event '{event.name}' changes what is held ({labels}), which equations cannot; {cure}"
+    for impact in model.impacts:
+        yield f"impact '{impact.name}' holds its gap for a while, which equations cannot; {cure}"
+
+
+class Laws:
+    """Says them on a sheet of its own."""
+
+    def __init__(self, subject: Subject, kind: Callable[[str], Kind], taken: Iterable[str] = ()) -> None:
+        self.m, self.start, self._about = subject.model, subject.start, subject.about
+        self.symbol = self.m.graph.symbol
+        self._title = identifier(self.m.description.name)
+        self.sheet = Sheet(self.m, kind, [self._title, _CLOSING, *taken])
+        self._closing = self.symbol("p", "closing rate")  # the blank keeps it apart from the model's own
+        self._wanted = [s for s in subject.wanted if s.causality in ("output", "local")]
+        self._checks: dict[tuple[str, bool], list[str]] = {}  # gaps that must be none at the start, or their rates
+
+    # ---- what is given and what is wanted
+
+    def given(self) -> None:
+        """Parameters, inputs and what is wanted have the first choice of names."""
+        known, sheet = self.sheet.known, self.sheet
+        known[self._closing] = _CLOSING
+        for s in self.m.signals.values():
+            if s.causality in ("parameter", "input"):
+                known[s.node] = sheet.show(s)
+            elif s.causality == "calculatedParameter":
+                sheet.forced.setdefault(s.node, sheet.show(s))
+        known[self.symbol("t", "time")] = "time"
+        for s in self.m.inputs:
+            known[self.symbol("ud", s.name)] = f"der({known[s.node]})"
+        for s in self._wanted:
+            sheet.show(s)
+
+    def outputs(self) -> None:
+        """Wanted signals are variables, whether anything else uses them or not."""
+        section, sheet = self.sheet.section("outputs", "output"), self.sheet
+        for s in self._wanted:
+            name = sheet.show(s)
+            if s.node.op in (LOAD, CONST) or s.node in sheet.forced or s.node in sheet.known:
+                if sheet.known.get(s.node) != name:  # else the variable is there
+                    section.say(f"{name} = ", s.node)
+            else:
+                sheet.forced[s.node] = name
+                section.say(s.node)
+
+    # ---- what moves
+
+    def coordinate(self, c: Coordinate, place: Node, speed: Node, heading: str) -> None:
+        """Its value, unless it is a small rotation, its rate and its acceleration."""
+        sheet, unit = self.sheet, differentiated(c.unit)
+        section = sheet.section("rates of coordinates", "rate")
+        q, v, a = (self.symbol(space, c.name) for space in "qva")
+        rate, acceleration = sheet.name(v, c.rate), sheet.name(a, f"{c.name}.acceleration")
+        if not is_rotation(c):
+            name = sheet.name(q, c.name)
+            sheet.declare(heading, name, c.unit, sheet.text_of(name), self._started(q, place))
+            section.say(f"der({name}) = {rate}")
+        sheet.declare(heading, rate, unit, sheet.text_of(rate), self._started(v, speed))
+        sheet.declare(heading, acceleration, differentiated(unit), sheet.text_of(acceleration))
+        section.say(f"der({rate}) = {acceleration}")
+
+    def quaternion(self, turning: Turning, starts: Sequence[Node], heading: str) -> Section:
+        """Of a body (T22.2)."""
+        sheet = self.sheet
+        section = sheet.section(heading, turning.body)
+        symbols = [self.symbol("q", f"{turning.body}.{e}") for e in QUATERNION]
+        for symbol, rate, start in zip(symbols, turning.rates, starts, strict=True):
+            name = sheet.name(symbol, symbol.value[1])
+            sheet.declare(heading, name, "1", sheet.text_of(name), self._started(symbol, start))
+            section.say(f"der({name}) = ", rate + self._closing * turning.excess * symbol)
+        return section
+
+    def winding(self, w: Winding) -> None:
+        """An angle that is integrated, for its full turns (T22.3)."""
+        name = self.sheet.known[self.symbol("turn", w.name)] = self.sheet.names.new(f"{w.name}.counted")
+        moved = self.start.moved and w.name in self.start.values
+        start = self.m.graph.const(self.start.values[w.name]) if moved else w.start
+        self.sheet.declare("turns", name, "rad", f"{w.name}, for its full turns", start)
+        self.sheet.section("turns", "turn").say(f"der({name}) = ", self.m.rate(w.node))
+
+    def _started(self, symbol: Node, said: Node) -> Node:
+        """The model's own expression, or where assembly has brought it."""
+        signal = self.sheet.signal_of(symbol)
+        return self.m.graph.const(self.start.values[signal.name]) if signal and self.start.moved else said
+
+    def states(self) -> None:
+        """Differential states."""
+        sheet, heading = self.sheet, "states"
+        section = sheet.section(heading, "state")
+        for s in self.m.states:
+            rate = self.symbol("xd", s.name)
+            name = sheet.name(self.symbol("x", s.name), s.name)
+            sheet.known[rate] = f"der({name})"
+            sheet.declare(heading, name, s.unit, sheet.text_of(name), s.start)
+            _solve(section, s.equation, rate)
+
+    def unknowns(self) -> None:
+        """Variables of the model."""
+        sheet, heading = self.sheet, "variables that are solved for"
+        section = sheet.section(heading, "variable")
+        for y in self.m.unknowns:
+            symbol = self.symbol("y", y.name)
+            name = sheet.name(symbol, y.name)
+            unit = sheet.shown[name].unit if name in sheet.shown else ""
+            sheet.declare(heading, name, unit, sheet.text_of(name) or y.label, y.start, fixed=False)
+            _solve(section, y.equation, symbol)
+
+    # ---- what holds
+
+    def multiplier(self, heading: str, name: str, direction: str, unit: str, symbol: Node) -> str:
+        """The variable of a constraint row's multiplier."""
+        found = self.sheet.known[symbol] = self.sheet.names.new(f"{name}.lambda.{direction}")
+        self.sheet.declare(heading, found, "N" if unit == "m" else "N.m", f"multiplier of {direction}")
+        return found
+
+    def held(self, held: Held) -> Section:
+        """A row with its multiplier, its gap and the rate of that (T22.1)."""
+        sheet, row = self.sheet, held.row
+        section = sheet.section(held.element, held.name)
+        self.multiplier(held.element, held.name, row.direction, row.unit, held.multiplier)
+        terms, factors = [held.values[-1]], _FEEDBACK[row.level]
+        for order, (value, factor) in enumerate(zip(held.values, factors, strict=False)):
+            is_rate = row.level == "velocity" or order == 1
+            name = sheet.names.new(f"{held.name}.{'gap_rate' if is_rate else 'gap'}.{row.direction}")
+            unit = differentiated(row.unit) if is_rate else row.unit
+            sheet.declare(held.element, name, unit, "has to be zero" if order == 0 else "its rate")
+            section.say(f"{name} = ", value)
+            symbol = self.symbol("gap", name)
+            sheet.known[symbol] = name
+            terms.append(factor * self._closing ** (len(factors) - order) * symbol)
+            size = f"/{number(self.start.length)}" if row.unit == "m" else ""
+            self._checks.setdefault((held.element, is_rate), []).append(f"abs({name}){size}")
+        section.say("0 = ", self.m.graph.sum(terms))
+        return section
+
+    def events(self) -> None:
+        """Those that set states."""
+        section = self.sheet.section("events", "event")
+        for event in self.m.events:
+            parts: list[Part] = ["when ", event.indicator, " > 0 then "]
+            for s in event.settings:
+                parts += [f"reinit({self.sheet.known[self.symbol('x', s.state)]}, ", s.value, "); "]
+            event_text = comment(f"event '{event.name}'")
+            section.say(*parts, f"end when{event_text}")
+
+    # ---- the whole
+
+    def text(
+        self, *, local: Iterable[str] = (), connections: Iterable[str] = (), annotations: Iterable[str] = (),
+        notes: Iterable[str] = (),
+    ) -> str:  # fmt: skip
+        """The model, with local classes, connections, annotations and paragraphs of the documentation beside ours."""
+        every = (*annotations, *self._annotations(notes))
+        return "\n".join(self._lines(local, connections, every)) + "\n"
+
+    def _lines(self, local: Iterable[str], connections: Iterable[str], annotations: Iterable[str]) -> Iterator[str]:
+        d, written = self.m.description, self.sheet.written()
+        yield f"model {self._title}{comment(d.text)}"
+        yield from local
+        yield from written.function()
+        yield from self._headed("parameters", written.parameters(self.start.values, d.parameters))
+        if written.uses(self._closing):
+            rate = f'parameter Real {_CLOSING}(unit="1/s", min=0) = {number(_CLOSING_RATE)}'
+            yield wrapped(f"{rate}{comment(_CLOSING_TEXT)};")
+        yield from written.ports()
+        yield from written.declarations()
+        yield "equation"
+        yield from map(wrapped, connections)
+        yield from written.equations()
+        yield from self._start_checks()
+        yield wrapped(f"annotation({', '.join(annotations)});")
+        yield f"end {self._title};"
+
+    def _headed(self, heading: str, lines: Iterable[str]) -> Iterator[str]:
+        for k, line in enumerate(lines):
+            if k == 0:
+                yield f"\n{INDENT}// {heading}"
+            yield line
+
+    def _start_checks(self) -> Iterator[str]:
+        """Parameters that were changed may not fit the start values."""
+        if self._checks:
+            yield f"{INDENT}// the start has to be on the joints"
+            yield f"{INDENT}when initial() then"
+            for (element, is_rate), gaps in self._checks.items():
+                what = "moves apart" if is_rate else "is open"
+                message = quoted(f"{element} {what} at the start: correct start values or parameters")
+                yield wrapped(f"assert({' + '.join(gaps)} <= {number(_GAP)}, {message});", 2)
+            yield f"{INDENT}end when;"
+
+    def _annotations(self, notes: Iterable[str]) -> Iterator[str]:
+        d = self.m.description
+        if e := d.experiment:
+            given = {"StopTime": e.stop_time, "Interval": e.step, "Tolerance": e.tolerance}
+            yield f"experiment{modified(**{k: None if v is None else number(v) for k, v in given.items()})}"
+        page = "".join(f"<p>{html(note)}</p>" for note in (d.text, self._about, *notes) if note)
+        yield f"Documentation(info={quoted(f'<html>{page}</html>')})"
+
+
+def _solve(section: Section, equation: Node, unknown: Node) -> None:
+    """unknown = .., where the equation is of that form."""
+    if equation.op == SUB and unknown in equation.args:
+        other = equation.args[1 if equation.args[0] is unknown else 0]
+        if unknown not in other.support:
+            section.say(unknown, " = ", other)
+            return
+    section.say("0 = ", equation)
