@@ -193,7 +193,7 @@ def test_hostile_names_and_texts_are_words_of_modelica(tmp_path: Path) -> None:
     model.add("equation", mbd.joints.Revolute(i=mbd.Marker(body="ground"), j=mbd.Marker(body="end", at=[-0.5, 0])))
     model.add("when", mbd.Output(value="end.phi"))
     model.add("algorithm", mbd.Output(value="2*end.phi + 1"))
-    compared(model, 0.5, tmp_path, names=["when", "algorithm"])
+    compared(model, 0.5, tmp_path, signals=["when", "algorithm"])
 
 
 def test_names_are_valid_and_given_once() -> None:

@@ -102,7 +102,7 @@ class _Builder:
             description=self.d, graph=self.graph, motion=draft.motion, signals=draft.signals,
             coordinates=draft.coordinates, bodies=bodies, gravity=gravity, position_starts=positions,
             orientation_starts=orientations, velocity_starts=velocities, constraints=draft.constraints,
-            joined=draft.joined,
+            joined=draft.joined, markers=self.elements.frames,
             forces=draft.forces, states=draft.states(), unknowns=draft.unknowns, functions=draft.functions,
             bounds=bounded(draft),
             written=draft.names.written, windings=draft.windings, sides=draft.sides, initials=draft.initials,

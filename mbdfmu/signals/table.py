@@ -194,6 +194,7 @@ class SymbolicModel:
     velocity_starts: list[Node]
     constraints: list[Constraint]
     joined: dict[str, Joined]  # by joint: its frames and free coordinates
+    markers: dict[str, Placed]  # those with a name
     forces: list[ForceTerm]
     states: list[State]
     unknowns: list[Algebraic]

@@ -44,11 +44,12 @@ def simulated(
 
 
 def deviations(
-    model: mbd.Model, end: float, names: list[str], theirs: Any, inputs: dict[str, tuple[float, float]], **settings: Any
-) -> dict[str, float]:
-    """By signal: the largest difference, of the signal's range."""
+    model: mbd.Model, end: float, names: dict[str, str], theirs: Any, inputs: dict[str, tuple[float, float]],
+    **settings: Any,
+) -> dict[str, float]:  # fmt: skip
+    """By signal, of which `names` has the name in Modelica: the largest difference, of the signal's range."""
     given = {name: ([0.0, end], [a, a + b * end]) for name, (a, b) in inputs.items()}
-    settings = {"scheme": "dop853", "tolerance": TIGHT / 10, "record": names, "inputs": given or None, **settings}
+    settings = {"scheme": "dop853", "tolerance": TIGHT / 10, "record": list(names), "inputs": given or None, **settings}
     ours = model.simulate(end, end / POINTS, **settings)
     sizes = {name: scale(ours[name]) for name in names}
     largest: dict[str, float] = {}
@@ -56,7 +57,7 @@ def deviations(
         largest[ours.unit(name)] = max(size, largest.get(ours.unit(name), 0.0))
     found = {}
     for name, size in sizes.items():
-        other = np.interp(ours.time, theirs.time, theirs[f"m.{identifier(name)}"])
+        other = np.interp(ours.time, theirs.time, theirs[names[name]])
         found[name] = float(np.max(np.abs(other - ours[name]))) / max(size, STILL * largest[ours.unit(name)], ROUNDING)
     return found
 
@@ -67,14 +68,15 @@ def scale(values: Any) -> float:
     return spread if spread > STILL * size else size
 
 
-def compared(model: mbd.Model, end: float, folder: Path, names: list[str] | None = None, **options: Any) -> None:
+def compared(model: mbd.Model, end: float, folder: Path, signals: list[str] | None = None, **options: Any) -> None:
     """The text's coordinates and outputs are those of `simulate`, to 1e-5 of their range."""
     assemble, solver = options.pop("assemble", None), options.pop("solver", "rk-like")
-    chosen = names if names is not None else shown(model)
+    chosen = signals if signals is not None else shown(model)
     text = exported(model, folder, assemble=assemble, signals=[n for n in chosen if n not in model.description.outputs])
     inputs = ramps(model)
     result = simulated(text, model.name, end, inputs, solver=solver)
-    found = deviations(model, end, chosen, result, inputs, assemble=assemble, **options)
+    names = {name: f"m.{identifier(name)}" for name in chosen}
+    found = deviations(model, end, names, result, inputs, assemble=assemble, **options)
     worst = max(found, key=found.__getitem__)
     assert found[worst] <= 1e-5, f"{worst} is off by {found[worst]:.1e} of its range"
 

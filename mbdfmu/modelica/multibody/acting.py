@@ -17,10 +17,10 @@ from mbdfmu.modelica.multibody.mechanism import Mechanism
 from mbdfmu.modelica.multibody.parts import Component, vector
 from mbdfmu.modelica.multibody.tree import steady
 from mbdfmu.modelica.sheet import Part, Statement
-from mbdfmu.signals import ForceTerm, SymbolicModel
+from mbdfmu.signals import ForceTerm
 
 LOAD = "Load"
-LOAD_TEXT = f'''\
+LOAD_TEXT = f"""\
   model {LOAD} "Force and torque on a body at its centre of mass"
     Modelica.Blocks.Interfaces.RealInput force[3](each unit="N") "in ground axes";
     Modelica.Blocks.Interfaces.RealInput torque[3](each unit="N.m") "in the axes of the body";
@@ -32,7 +32,7 @@ LOAD_TEXT = f'''\
     annotation(Icon(graphics={{Line(points={{{{-100, 0}}, {{80, 0}}}}, color={{0, 127, 0}}, thickness=1,
           arrow={{Arrow.None, Arrow.Filled}}), Text(extent={{{{-150, 60}}, {{150, 20}}}}, textString="%name")}}));
   end {LOAD};
-'''
+"""
 
 
 class Acting:
@@ -121,30 +121,3 @@ class Acting:
         if key in signals:
             return ["0", "0", signals[key].node]
         return [signals[f"{key}.{k}"].node if f"{key}.{k}" in signals else "0" for k in "xyz"]
-
-
-def reactions(
-    mechanism: Mechanism, model: SymbolicModel, joint: str, rows: list[tuple[Node, Any]]
-) -> Iterator[Statement]:
-    """The multipliers of a joint of the library from what it does to its body.
-
-    It is the sum of the rows g_l times their multipliers: (g_k . g_l) lambda_l = g_k . (force, torque) of the cut.
-    """
-    connector, body = mechanism.cuts[joint]
-    own = [c.name for c in model.coordinates if c.node == body]
-    graph, symbol = model.graph, model.graph.symbol
-    f, t = ([symbol("cut", f"{connector}.{kind}[{k}]") for k in (1, 2, 3)] for kind in "ft")
-    for one in (*f, *t):
-        mechanism.known[one] = one.value[1]
-    base, size = mechanism.base(body), len(model.gravity)
-    axes = [[symbol("cut", f"{base}.R.T[{j}, {i}]") for j in range(1, size + 1)] for i in range(1, size + 1)]
-    for entry in (entry for row in axes for entry in row):
-        mechanism.known[entry] = entry.value[1]
-    pulled = [graph.sum(r * x for r, x in zip(row, f, strict=False)) for row in axes]
-    wrench = [*pulled, *(t if size == 3 else t[2:])]
-    slopes = [[model.motion.diff(row.value, c) for c in own] for _, row in rows]
-    for k in range(len(rows)):
-        left = [graph.sum(a * b for a, b in zip(slopes[k], other, strict=True)) for other in slopes]
-        total = graph.sum(factor * lam for factor, (lam, _) in zip(left, rows, strict=True))
-        right = graph.sum(a * b for a, b in zip(slopes[k], wrench, strict=True))
-        yield total, " = ", right

@@ -14,10 +14,11 @@ from mbdfmu.expressions import Node
 from mbdfmu.expressions.opcodes import LOAD as SYMBOL
 from mbdfmu.modelica.balances import Balances, Held
 from mbdfmu.modelica.laws import Laws, refused
-from mbdfmu.modelica.multibody.acting import LOAD, LOAD_TEXT, Acting, reactions
+from mbdfmu.modelica.multibody.acting import LOAD, LOAD_TEXT, Acting
 from mbdfmu.modelica.multibody.beginning import Beginning
 from mbdfmu.modelica.multibody.independent import choose, labels, numbered
 from mbdfmu.modelica.multibody.mechanism import WORLD, Mechanism
+from mbdfmu.modelica.multibody.sensors import carried, reactions, watch
 from mbdfmu.modelica.multibody.tree import spanning_tree
 from mbdfmu.modelica.multibody.types import SI, typed
 from mbdfmu.modelica.subject import Subject
@@ -58,7 +59,9 @@ class _Collector:
         tree = spanning_tree(self.m)
         choice = choose(self.m, tree, Beginning(self.m, subject.start, ()), bool(subject.start.redundant))
         self.begin = Beginning(self.m, subject.start, choice.dependent)
-        self.mechanism = Mechanism(self.m, tree, self.begin, self.sheet.names, self.sheet.known)
+        read = list(self._read(subject))
+        self.mechanism = Mechanism(self.m, tree, self.begin, self.sheet.names, self.sheet.known, carried(read))
+        watch(self.mechanism, (s.node for s in subject.wanted))
         library = labels((*tree.joints, *tree.closing))
         skipped = {k for k, label, *_ in numbered(self.m) if label in library} | choice.repeated
         self.balances = Balances(self.m, frozenset(skipped))
@@ -87,6 +90,16 @@ class _Collector:
             connections=diagram.lines(),
             annotations=[f"Diagram(coordinateSystem(preserveAspectRatio=true, extent={diagram.extent()}))"],
         )
+
+    def _read(self, subject: Subject) -> Iterator[Node]:
+        """All formulas of the model itself."""
+        m = self.m
+        yield from (s.node for s in subject.wanted)
+        yield from (effort.effort for force in m.forces for effort in force.load.efforts)
+        yield from (s.equation for s in m.states)
+        yield from (y.equation for y in m.unknowns)
+        yield from (node for event in m.events for node in (event.indicator, *(s.value for s in event.settings)))
+        yield from m.generalized_forces.values()
 
     def _own_coordinates(self) -> None:
         """That belong to no body."""

@@ -6,6 +6,7 @@ velocities and accelerations is kept in `known`, so that every expression of the
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +44,8 @@ PARTS = (
     Library(name=f"{MULTIBODY}.World", settings=("g", "n", "gravityType"), connectors=("frame_b", "frame_b")),
     FREE_PLANE, FREE_SPACE,
 )  # fmt: skip
+CUT = Library(name=f"{MULTIBODY}.Sensors.CutForceAndTorque", settings=("resolveInFrame",))
+IN_WORLD = f"{MULTIBODY}.Types.ResolveInFrameA.world"
 _DEGREES = 57.29577951308232
 _ZERO = ("0", "0", "0")
 
@@ -62,15 +65,17 @@ class Mechanism:
     """Everything that moves, from the ground outwards."""
 
     def __init__(
-        self, model: SymbolicModel, tree: Tree, begin: Beginning, names: Names, known: dict[Node, str]
-    ) -> None:
-        self.m, self.tree, self.begin, self.names = model, tree, begin, names
+        self, model: SymbolicModel, tree: Tree, begin: Beginning, names: Names, known: dict[Node, str],
+        carried: Container[str],
+    ) -> None:  # fmt: skip
+        """What the joints of the labels in `carried` do to their bodies is measured."""
+        self.m, self.tree, self.begin, self.names, self._carried = model, tree, begin, names, carried
         self.graph = model.graph
         self.diagram = Diagram()
         self.known = known
         self.components: dict[str, str] = {GROUND: WORLD}  # of bodies and joints
         self.angles: dict[str, Angle] = {}  # of planar bodies that are no variable of a component
-        self.cuts: dict[str, tuple[str, str]] = {}  # by joint of the library: where it acts on which body
+        self.cuts: dict[str, tuple[str, str]] = {}  # by joint that is measured: the sensor, and the body
         self._places: dict[str, tuple[float, float]] = {GROUND: (0.0, 0.0)}
         self._rows = 0
         self._grown: set[str] = set()
@@ -114,6 +119,10 @@ class Mechanism:
             row = self.new_row()
         self._grown.add(parent)
         return column + steps, row
+
+    def column(self, body: str) -> float:
+        """Where a body stands."""
+        return self._places[body][0]
 
     def new_row(self) -> float:
         """Below everything so far."""
@@ -161,9 +170,9 @@ class Mechanism:
 
     # ---- frames
 
-    def attach(self, frame: Placed, name: str, place: tuple[float, float]) -> str:
-        """The connector of a frame; where it is not that of its body, a part carries it there."""
-        base = self.base(frame.body)
+    def attach(self, frame: Placed, name: str, place: tuple[float, float], base: str = "") -> str:
+        """The connector of a frame; where it is not that of its body, or of `base`, a part carries it there."""
+        base = base or self.base(frame.body)
         given = self._offset(frame)
         if given is None:
             return base
@@ -260,7 +269,7 @@ class Mechanism:
 
     def _close(self, joint: str, fact: Library) -> None:
         self.components[joint] = self.names.new(joint)
-        column = self._places[self.m.joined[joint].ends[0].body][0]
+        column = self.column(self.m.joined[joint].ends[0].body)
         self._connect(joint, fact, self._axes(joint, fact.parameters), (column + 2, self.new_row()), "")
 
     def _connect(
@@ -270,14 +279,20 @@ class Mechanism:
         self.diagram.add(Component(name, fact.name, given, place, self.m.description.joints[joint].text))
         column, row = place
         backwards = parent == j.body
+        cut = ("j" if j.body != GROUND else "i") if f"joint '{joint}'" in self._carried else ""
         for frame, port, end in ((i, fact.connectors[0], "i"), (j, fact.connectors[1], "j")):
             aside = -1 if (end == "i") is not backwards else 1
-            connector = self.attach(frame, f"{joint}.{end}", (column + aside, row))
+            base = self._cut(joint, frame.body, (column + aside, row + 0.5)) if end == cut else ""
+            connector = self.attach(frame, f"{joint}.{end}", (column + aside, row), base)
             self.diagram.connect(connector, f"{name}.{port}")
-            if frame.body != GROUND:  # that of j counts, which comes last
-                part = connector.partition(".")[0]
-                inner = f"{name}.{port}" if connector == self.base(frame.body) else f"{part}.frame_a"
-                self.cuts[joint] = inner, frame.body
+
+    def _cut(self, joint: str, body: str, place: tuple[float, float]) -> str:
+        """A sensor on the body for what the joint does to it; returns the connector for the joint."""
+        given: dict[str, Statement] = {"resolveInFrame": (IN_WORLD,)}
+        sensor = self.diagram.add(Component(self.names.new(f"{joint}.reaction"), CUT.name, given, place))
+        self.diagram.connect(self.base(body), f"{sensor}.frame_a")
+        self.cuts[joint] = sensor, body
+        return f"{sensor}.frame_b"
 
     def _axes(self, joint: str, parameters: Any) -> dict[str, Statement]:
         element: Any = self.m.description.joints[joint]
