@@ -6,6 +6,7 @@ The library itself comes from where the environment variable MBDFMU_MSL says: th
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from typing import Any
 import pytest
 from modelica_samples import cases, sample
 from reference.modelica import POINTS, TIGHT, deviations, ramps
+from reference.models import link, on
+from reference.models import model as planar_model
 
 import mbdfmu as mbd
 from mbdfmu.counterparts import Counterpart, Library
@@ -54,6 +57,36 @@ def wanted(model: mbd.Model) -> list[Signal]:
     found = [s for s in model.symbolic.signals.values() if s.causality == "output"]
     signals = model.symbolic.signals
     return found or [signals[c.name] for c in model.symbolic.coordinates if c.name in signals]
+
+
+def marked() -> mbd.Model:
+    """Two bars whose tip and hinges are measured."""
+    bodies = {name: {"mass": 2, "inertia": 0.1, "position": [x, 0]} for name, x in (("bar", 0.5), ("arm", 1.5))}
+    hinge = link("revolute", on("ground"), on("bar", -0.5))
+    elbow = link("revolute", on("bar", 0.5), on("arm", -0.5))
+    joints = {"hinge": hinge, "elbow": elbow}
+    values = ("tip.x", "sqrt(tip.vx^2 + tip.vy^2)", "hinge.reaction.x", "elbow.reaction.y")
+    outputs = {name: {"value": value} for name, value in zip(("x", "speed", "pull", "push"), values, strict=True)}
+    return mbd.Model.from_description(
+        planar_model("marked", bodies=bodies, joints=joints, outputs=outputs, markers={"tip": on("arm", 0.5, 0.1)})
+    )
+
+
+def parallelogram() -> mbd.Model:
+    """Three cranks, one of which is one too many."""
+    bar = {"mass": 2, "inertia": 0.3, "position": ["0.5 + cos(0.7)", "sin(0.7)"]}
+    bodies: dict[str, Any] = {"bar": bar}
+    joints = {}
+    for k in range(3):
+        place = [f"{0.5 * k} + 0.5*cos(0.7)", "0.5*sin(0.7)"]
+        bodies[f"crank{k}"] = {"mass": 1, "inertia": 0.1, "position": place, "angle": 0.7}
+        joints[f"foot{k}"] = link("revolute", on("ground", 0.5 * k), on(f"crank{k}", -0.5))
+        joints[f"head{k}"] = link("revolute", on(f"crank{k}", 0.5), on("bar", 0.5 * (k - 1)))
+    outputs = {"angle": "foot0.angle", "level": "bar.phi"}
+    return mbd.Model.from_description(planar_model("parallelogram", bodies=bodies, joints=joints, outputs=outputs))
+
+
+OWN = {"marked": marked, "parallelogram": parallelogram}
 
 
 def written(model: mbd.Model) -> str:
@@ -113,6 +146,41 @@ def check_facts(text: str) -> None:
         assert port in ports or (port == "frame_resolve" and "resolveInFrame" in parts[name][1]), connector
 
 
+# ---------------------------------------------------------------- the diagram
+
+Box = tuple[int, int, int, int]
+_NUMBERS = r"\{(-?\d+), (-?\d+)\}"
+
+
+def boxes(text: str) -> dict[str, Box]:
+    """Where components stand: left, bottom, right, top."""
+    found = {}
+    placed = rf"(\w+)(?:\([^\n]*?\))?{_TEXT} annotation\(Placement\(transformation\(extent=\{{{_NUMBERS}, {_NUMBERS}\}}"
+    for m in re.finditer(rf"^  (?:inner )?[A-Z][\w.]* {placed}(?:, rotation=90, origin={_NUMBERS})?\)", text, re.M):
+        x, y, u, v, right, up = (int(n or 0) for n in m.groups()[1:])
+        found[m[1]] = min(x, u) + right, min(y, v) + up, max(x, u) + right, max(y, v) + up
+    return found
+
+
+def meet(a: Box, b: Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def check_diagram(text: str) -> None:
+    """No component stands on another one, and no line runs over one or askew."""
+    text = one_line(text)
+    standing = boxes(text)
+    assert set(standing) == set(components(text))
+    for (one, a), (other, b) in itertools.combinations(standing.items(), 2):
+        assert not meet(a, b), f"{one} and {other}"
+    for points in re.findall(r"annotation\(Line\(points=\{(.*?)\}, color", text):
+        ends = [(int(x), int(y)) for x, y in re.findall(_NUMBERS, points)]
+        for (x, y), (u, v) in itertools.pairwise(ends):
+            assert x == u or y == v
+            crossed = [n for n, b in standing.items() if meet((min(x, u), min(y, v), max(x, u), max(y, v)), b)]
+            assert not crossed, f"{points} runs over {crossed}"
+
+
 # ---------------------------------------------------------------- text
 
 
@@ -121,6 +189,7 @@ def test_every_model_is_read_and_uses_only_what_elements_say(name: str) -> None:
     text = written(load(name))
     rumoca.format(text)
     check_facts(text)
+    check_diagram(text)
 
 
 @pytest.mark.parametrize(("section", "name", "dimensions"), list(cases()))
@@ -128,6 +197,7 @@ def test_every_joint_and_force_is_read_and_is_what_it_says(section: str, name: s
     text = written(sample(section, name, dimensions))
     rumoca.format(text)
     check_facts(text)
+    check_diagram(text)
     family: Any = JointElement if section == "joints" else ForceElement
     fact = family.named(name).modelica
     element = components(text).get("ELEMENT")
@@ -135,6 +205,27 @@ def test_every_joint_and_force_is_read_and_is_what_it_says(section: str, name: s
         assert element is not None and element[0] == fact.name
     else:
         assert LOAD in {kind for kind, _ in components(text).values()}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_our_own_models_are_read(name: str) -> None:
+    text = written(OWN[name]())
+    rumoca.format(text)
+    check_facts(text)
+    check_diagram(text)
+
+
+def test_what_outputs_read_is_measured_by_sensors() -> None:
+    text = one_line(written(marked()))
+    assert "x = tip_place.r[1];" in text and "speed = sqrt(tip_speed.v[1]^2 + tip_speed.v[2]^2);" in text
+    assert "hinge_lambda_x = hinge_reaction.force[1];" in text
+    assert "Sensors" not in written(load("chain"))  # nothing more than what is read
+
+
+def test_a_loop_that_is_held_twice_is_closed_by_equations() -> None:
+    text = one_line(written(parallelogram()))
+    assert text.count("Joints.RevolutePlanarLoopConstraint") == 1
+    assert len(re.findall(r"_gap_\w+ \"has to be zero\"", text)) == 1  # of two rows
 
 
 @pytest.mark.parametrize("name", list(REFUSED))
@@ -221,6 +312,13 @@ def test_models_move_as_here(name: str) -> None:
     experiment = model.description.experiment
     assert experiment is not None
     compare(model, ENDS.get(name, experiment.stop_time))
+
+
+@needs_library
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", OWN)
+def test_our_own_models_move_as_here(name: str) -> None:
+    compare(OWN[name](), 0.3)
 
 
 @needs_library

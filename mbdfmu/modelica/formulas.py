@@ -42,6 +42,7 @@ FLOOR = OPCODES["FLOOR"]
 _BOOLEAN = frozenset((LT, LE, EQ, AND, OR, NOT))
 _PARTIAL = frozenset((DIV, POW, SQRT, *(OPCODES[name] for name in ("TAN", "ASIN", "ACOS", "LOG", "ATAN2"))))
 _JUMPING = frozenset((ABS, SIGN, FLOOR))  # make events where they stand alone
+BEFORE = "pre"  # the space of values just before an event
 _STEADY = frozenset("tpu")  # conditions on these alone make events; others are tried at every step
 _SHARED = 3  # operations from which on a shared expression gets a name
 _LONGEST = 2000  # letters of one expression
@@ -179,6 +180,8 @@ class Formulas:
         self._texts[node], self._costs[node] = found, cost
         shared = self._uses.get(node, 0) > 1 and cost >= _SHARED
         if (shared or len(found.text) > _LONGEST) and node.op not in _BOOLEAN and self._uses.get(node, 0):
+            if any(s.value[0] == BEFORE for s in node.support):
+                return  # has a meaning in its `when` only
             self._take_out(node, found)
 
     def _take_out(self, node: Node, found: _Text) -> None:
@@ -220,8 +223,7 @@ class Formulas:
     def _choice(self, node: Node) -> _Text:
         condition, yes, no = node.args
         text = self._truth(condition).text
-        steady = all(s.value[0] in _STEADY for s in condition.support)
-        test = text if steady else f"noEvent({text})"
+        test = text if _is_steady(condition) else f"noEvent({text})"
         return _Text(f"(if {test} then {self._value(yes).text} else {self._value(no).text})", _ATOM)
 
     def _value(self, node: Node) -> _Text:
@@ -335,7 +337,12 @@ def _written(node: Node, args: Sequence[_Text]) -> _Text:
         return _Text(f"{args[0].at(_ATOM)}^{args[1].at(_ATOM)}", _POWER)
     inside = ", ".join(a.text for a in args)
     call = f"{BY_CODE[op].name.lower()}({inside})"  # Modelica calls them as we do
-    return _Text(f"noEvent({call})" if op in _JUMPING else call, _ATOM)
+    return _Text(f"noEvent({call})" if op in _JUMPING and not _is_steady(node) else call, _ATOM)
+
+
+def _is_steady(node: Node) -> bool:
+    """Whether time, parameters and inputs alone decide, so that what jumps may make events."""
+    return all(s.value[0] in _STEADY for s in node.support)
 
 
 def _product(a: _Text, b: _Text) -> _Text:

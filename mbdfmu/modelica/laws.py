@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mbdfmu.coordinates import QUATERNION
 from mbdfmu.expressions import Node
-from mbdfmu.expressions.opcodes import CONST, LOAD, SUB
+from mbdfmu.expressions.opcodes import LOAD, SUB
 from mbdfmu.modelica.balances import Held, Turning, is_rotation
+from mbdfmu.modelica.formulas import BEFORE
 from mbdfmu.modelica.sheet import Kind, Part, Section, Sheet
 from mbdfmu.modelica.subject import Subject
 from mbdfmu.modelica.words import INDENT, comment, html, identifier, modified, number, quoted, wrapped
-from mbdfmu.signals import Coordinate, SymbolicModel, Winding
+from mbdfmu.signals import Coordinate, Event, SymbolicModel, Winding
 from mbdfmu.units import differentiated
 
 _CLOSING = "closing_rate"
@@ -72,12 +73,14 @@ class Laws:
         section, sheet = self.sheet.section("outputs", "output"), self.sheet
         for s in self._wanted:
             name = sheet.show(s)
-            if s.node.op in (LOAD, CONST) or s.node in sheet.forced or s.node in sheet.known:
-                if sheet.known.get(s.node) != name:  # else the variable is there
-                    section.say(f"{name} = ", s.node)
-            else:
+            if sheet.known.get(s.node) == name:
+                continue  # a variable anyway
+            moving = any(symbol.value[0] != "p" for symbol in s.node.support)
+            if s.node.op != LOAD and moving and s.node not in sheet.forced and s.node not in sheet.known:
                 sheet.forced[s.node] = name
                 section.say(s.node)
+            else:
+                section.say(f"{name} = ", s.node)
 
     # ---- what moves
 
@@ -123,11 +126,12 @@ class Laws:
         """Differential states."""
         sheet, heading = self.sheet, "states"
         section = sheet.section(heading, "state")
+        set_by_events = {s.state for event in self.m.events for s in event.settings}
         for s in self.m.states:
             rate = self.symbol("xd", s.name)
             name = sheet.name(self.symbol("x", s.name), s.name)
             sheet.known[rate] = f"der({name})"
-            sheet.declare(heading, name, s.unit, sheet.text_of(name), s.start)
+            sheet.declare(heading, name, s.unit, sheet.text_of(name), s.start, fixed=s.name not in set_by_events)
             _solve(section, s.equation, rate)
 
     def unknowns(self) -> None:
@@ -170,14 +174,41 @@ class Laws:
         return section
 
     def events(self) -> None:
-        """Those that set states."""
+        """Those that set states; a state is set in one `when` only (section 8.3.6)."""
         section = self.sheet.section("events", "event")
-        for event in self.m.events:
-            parts: list[Part] = ["when ", event.indicator, " > 0 then "]
-            for s in event.settings:
-                parts += [f"reinit({self.sheet.known[self.symbol('x', s.state)]}, ", s.value, "); "]
-            event_text = comment(f"event '{event.name}'")
-            section.say(*parts, f"end when{event_text}")
+        for group in _sharing(self.m.events):
+            parts: list[Part] = []
+            for event in group:
+                parts += [" elsewhen " if parts else "when ", event.indicator, " > 0 then"]
+                for name, value in self._set(event):
+                    parts += [f" reinit({name}, ", value, ");"]
+            names = ", ".join(event.name for event in group)
+            section.say(*parts, f" end when{comment(f'event {names}')}")
+        self._events_at_the_start()
+
+    def _set(self, event: Event) -> Iterator[tuple[str, Node]]:
+        """Variables, and what they become from what was there just before."""
+        before: dict[Node, Node] = {}
+        for s in event.settings:
+            symbol, held = self.symbol("x", s.state), self.symbol(BEFORE, s.state)
+            before[symbol] = held
+            self.sheet.known[held] = f"pre({self.sheet.known[symbol]})"
+        values = self.m.graph.substitute([s.value for s in event.settings], before)
+        for s, value in zip(event.settings, values, strict=True):
+            yield self.sheet.known[self.symbol("x", s.state)], value
+
+    def _events_at_the_start(self) -> None:
+        """A condition that is true at the start counts too, but nothing becomes true there for a `when`."""
+        starts = {self.symbol("x", s.name): s.start for s in self.m.states}
+        for symbol, start in starts.items():
+            parts: list[Part] = []
+            for event in reversed(self.m.events):  # the last one counts
+                for s in event.settings:
+                    if s.state == symbol.value[1]:
+                        indicator, value = self.m.graph.substitute([event.indicator, s.value], starts)
+                        parts += ["if ", indicator, " > 0 then ", value, " else "]
+            if parts:
+                self.sheet.initial.say(f"{self.sheet.known[symbol]} = ", *parts, start)
 
     # ---- the whole
 
@@ -200,6 +231,7 @@ class Laws:
             yield wrapped(f"{rate}{comment(_CLOSING_TEXT)};")
         yield from written.ports()
         yield from written.declarations()
+        yield from written.initial()
         yield "equation"
         yield from map(wrapped, connections)
         yield from written.equations()
@@ -233,8 +265,22 @@ class Laws:
         yield f"Documentation(info={quoted(f'<html>{page}</html>')})"
 
 
+def _sharing(events: Iterable[Event]) -> list[list[Event]]:
+    """Events that set the same states together, in the order of the model."""
+    groups: list[list[Event]] = []
+    for event in events:
+        own = {s.state for s in event.settings}
+        common = [g for g in groups if own & {s.state for other in g for s in other.settings}]
+        groups = [g for g in groups if g not in common]
+        groups.append([*(other for g in common for other in g), event])
+    return groups
+
+
 def _solve(section: Section, equation: Node, unknown: Node) -> None:
     """unknown = .., where the equation is of that form."""
+    if equation is unknown:
+        section.say(unknown, " = 0")
+        return
     if equation.op == SUB and unknown in equation.args:
         other = equation.args[1 if equation.args[0] is unknown else 0]
         if unknown not in other.support:

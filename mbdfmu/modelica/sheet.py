@@ -70,6 +70,7 @@ class Sheet:
         self.shown: dict[str, Signal] = {}  # variables that are signals
         self.sections: list[Section] = []
         self.said: list[Node] = []  # all formulas, in the order in which they came
+        self.initial = Section("start", "start", self.said)
         self._names_of: dict[str, str] = {}  # by signal
         self._declared: dict[str, list[tuple[Statement, str]]] = {}  # by heading: declarations, and what follows them
         self._variables: set[str] = set()
@@ -139,7 +140,8 @@ class Sheet:
             return self._model.graph.substitute(list(nodes), running)
 
         begun = [(-1, statement) for given in self._declared.values() for statement, _ in given]
-        stated = [(k, statement) for k, section in enumerate(self.sections) for statement in section.statements]
+        every = enumerate((*self.sections, self.initial))
+        stated = [(k, statement) for k, section in every for statement in section.statements]
         roots = [(k, part) for k, statement in (*stated, *begun) for part in statement if isinstance(part, Node)]
         owners, before = [k for k, _ in roots], [node for _, node in roots]
         after = run(before)
@@ -157,7 +159,8 @@ class Sheet:
             """As the signal that it is, or after the section that uses it first."""
             if node in signals and signals[node].name not in self._names_of:
                 return self.show(signals[node])
-            owner = self.sections[owners[root]].name if owners[root] >= 0 else "start"
+            k = owners[root]
+            owner = self.sections[k].name if 0 <= k < len(self.sections) else self.initial.name
             counts[owner] += 1
             return self.names.new(f"{owner}_{counts[owner]}")
 
@@ -232,12 +235,20 @@ class Written:
 
     def equations(self) -> Iterator[str]:
         """Section by section, each after what it shares with later ones."""
-        for k, section in enumerate(self._sheet.sections):
+        sections = self._sheet.sections
+        for k, section in enumerate((*sections, self._sheet.initial)):
             lines = [f"{a.name} = {a.formula};" for a in self._shared.get(k, ())]
-            lines += [f"{self._text(s)};" for s in section.statements if len(s) > 1 or isinstance(s[0], str)]
+            if k < len(sections):
+                lines += [f"{self._text(s)};" for s in section.statements if len(s) > 1 or isinstance(s[0], str)]
             if lines:
                 yield f"{INDENT}// {section.title}"
                 yield from map(wrapped, lines)
+
+    def initial(self) -> Iterator[str]:
+        """What holds at the start only."""
+        if self._sheet.initial.statements:
+            yield "initial equation"
+        yield from (wrapped(f"{self._text(s)};") for s in self._sheet.initial.statements)
 
     def _text(self, statement: Statement) -> str:
         return "".join(p if isinstance(p, str) else self._formulas.text(self._running[p]) for p in statement)

@@ -45,14 +45,15 @@ class Tables:
     def __init__(self, curves: Mapping[str, Curve], names: Names) -> None:
         self._given = {curve: name for name, curve in curves.items()}
         self._names = names
-        self._used: dict[Curve, str] = {}
+        self._used: dict[Curve, tuple[str, str]] = {}  # the names of its knots and pieces
 
     def call(self, curve: Curve, order: int, x: str) -> str:
         """The derivative of a curve at x."""
         if curve not in self._used:
-            self._used[curve] = self._names.new(self._given.get(curve, "curve"))
-        name = self._used[curve]
-        return f"{FUNCTION}({x}, {name}_knots, {name}_pieces, {order})"
+            name = self._given.get(curve, "curve")
+            self._used[curve] = self._names.new(f"{name}_knots"), self._names.new(f"{name}_pieces")
+        knots, pieces = self._used[curve]
+        return f"{FUNCTION}({x}, {knots}, {pieces}, {order})"
 
     def function(self) -> Iterator[str]:
         """The function, if there is a curve."""
@@ -61,9 +62,9 @@ class Tables:
 
     def constants(self) -> Iterator[str]:
         """The numbers of all curves."""
-        for curve, name in self._used.items():
-            knots = ", ".join(number(x) for x in curve.knots)
-            yield wrapped(f'final constant Real {name}_knots[{len(curve.knots)}] = {{{knots}}};')
+        for curve, (knots, pieces) in self._used.items():
+            places = ", ".join(number(x) for x in curve.knots)
+            yield wrapped(f"final constant Real {knots}[{len(curve.knots)}] = {{{places}}};")
             rows = [f"{{{', '.join(number(c) for c in row)}}}" for row in curve.pieces]
-            head = f"{INDENT}final constant Real {name}_pieces[{len(rows)}, 4] = {{"
+            head = f"{INDENT}final constant Real {pieces}[{len(rows)}, 4] = {{"
             yield "\n".join([head, *(f"{INDENT * 3}{row}," for row in rows[:-1]), f"{INDENT * 3}{rows[-1]}}};"])

@@ -72,8 +72,8 @@ def html(text: str) -> str:
 
 
 def number(value: float) -> str:
-    """All digits that make a difference; whole numbers as such."""
-    if value == int(value) and abs(value) < 1e15:
+    """All digits that make a difference; whole numbers as such, as far as tools' integers reach."""
+    if value == int(value) and abs(value) < 2**31:
         return str(int(value))
     return repr(float(value)).replace("e+", "e")
 

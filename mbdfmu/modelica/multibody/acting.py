@@ -19,6 +19,7 @@ from mbdfmu.modelica.multibody.tree import steady
 from mbdfmu.modelica.sheet import Part, Statement
 from mbdfmu.signals import ForceTerm
 
+_ABREAST = 4  # loads on one body that stand beside each other
 LOAD = "Load"
 LOAD_TEXT = f"""\
   model {LOAD} "Force and torque on a body at its centre of mass"
@@ -40,7 +41,7 @@ class Acting:
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._mechanism, self._m = mechanism, mechanism.m
-        self._graph = mechanism.graph
+        self._graph, self._diagram = mechanism.graph, mechanism.diagram
         self._body = {c.name: c.node for c in self._m.coordinates if c.node in self._m.description.bodies}
         self._own: dict[str, list[str]] = {}
         for c in self._m.coordinates:
@@ -83,16 +84,17 @@ class Acting:
             entries: list[Part] = [forces.get(key, "0") for key in self._own[body]]
             if self._m.dimensions == 2:
                 entries = [entries[0], entries[1], "0", "0", "0", entries[2]]
-            component = self._add(name if len(bodies) == 1 else f"{name}.on.{body}", LOAD, {}, body)
-            self._mechanism.diagram.connect(f"{component}.frame_b", self._mechanism.base(body))
+            component = self._load(name if len(bodies) == 1 else f"{name}.on.{body}", body)
+            self._diagram.connect(f"{component}.frame_b", self._mechanism.base(body))
             yield f"{component}.force = ", *vector(*entries[:3])
             yield f"{component}.torque = ", *vector(*entries[3:])
 
-    def _add(self, name: str, kind: str, given: dict[str, Statement], body: str) -> str:
-        components = self._mechanism.diagram.components
-        base = components[self._mechanism.base(body).partition(".")[0]]
-        place = base.place[0] - 1, self._mechanism.new_row()
-        return self._mechanism.diagram.add(Component(self._mechanism.names.new(name), kind, given, place))
+    def _load(self, name: str, body: str) -> str:
+        """Left of its body, as high up as there is a place."""
+        own = self._mechanism.column(body)
+        column = min((own - k for k in range(1, _ABREAST + 1)), key=self._mechanism.depth)
+        place = column, self._mechanism.below(column)
+        return self._diagram.add(Component(self._mechanism.names.new(name), LOAD, {}, place))
 
     # ---- forces of the library
 
@@ -104,14 +106,16 @@ class Acting:
             where = f"{MULTIBODY}.Types.ResolveInFrameAB"
             given["resolveInFrame"] = (f"{where}.frame_resolve" if resolved is not None else f"{where}.frame_a",)
         i, j = term.ends[0], term.ends[1]
-        name = self._add(term.name, fact.name, given, j.body if j.body in self._own else i.body)
-        column, row = self._mechanism.diagram.components[name].place
-        ends = [(i, fact.connectors[0], "i", -1), (j, fact.connectors[1], "j", 1)]
+        column = self._mechanism.column(j.body if j.body in self._own else i.body) - 1
+        around = column - 1, column, column + 1
+        row = self._mechanism.below(*around)
+        name = self._diagram.add(Component(self._mechanism.names.new(term.name), fact.name, given, (column, row)))
+        ends = [(i, fact.connectors[0], "i", (column - 1, row)), (j, fact.connectors[1], "j", (column + 1, row))]
         if resolved is not None:
-            ends.append((term.ends[2], "frame_resolve", "frame", 0))
-        for frame, port, end, aside in ends:
-            connector = self._mechanism.attach(frame, f"{term.name}.{end}", (column + aside, row + 0.5 * (aside == 0)))
-            self._mechanism.diagram.connect(connector, f"{name}.{port}")
+            ends.append((term.ends[2], "frame_resolve", "frame", (column - 1, self._mechanism.below(*around))))
+        for frame, port, end, place in ends:
+            connector = self._mechanism.attach(frame, f"{term.name}.{end}", place, right=end == "j")
+            self._diagram.connect(connector, f"{name}.{port}")
         for port, key in fact.inputs.items():
             yield f"{name}.{port} = ", *vector(*self._components(f"{term.name}.{key}"))
 

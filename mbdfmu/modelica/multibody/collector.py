@@ -58,6 +58,7 @@ class _Collector:
         self.sheet.reserve(_COMPONENTS)
         tree = spanning_tree(self.m)
         choice = choose(self.m, tree, Beginning(self.m, subject.start, ()), bool(subject.start.redundant))
+        tree = tree.without(choice.written_out)
         self.begin = Beginning(self.m, subject.start, choice.dependent)
         read = list(self._read(subject))
         self.mechanism = Mechanism(self.m, tree, self.begin, self.sheet.names, self.sheet.known, carried(read))

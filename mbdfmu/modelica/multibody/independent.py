@@ -27,10 +27,15 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Choice:
-    """Coordinates, as (joint or `BODY free`, key), that follow from loops of the library; rows that repeat others."""
+    """What the start decides.
+
+    Coordinates, as (joint or `BODY free`, key), that follow from loops of the library; rows that repeat others, and
+    joints which cannot close a loop of the library since some of their rows do.
+    """
 
     dependent: frozenset[tuple[str, str]]
     repeated: frozenset[int]
+    written_out: frozenset[str]
 
 
 def numbered(model: SymbolicModel) -> Iterator[tuple[int, str, Row, bool]]:
@@ -43,28 +48,42 @@ def numbered(model: SymbolicModel) -> Iterator[tuple[int, str, Row, bool]]:
 def choose(model: SymbolicModel, tree: Tree, begin: Place, repeats: bool) -> Choice:
     """`repeats`: whether any row of the whole model repeats others."""
     if not (tree.closing or repeats):
-        return Choice(frozenset(), frozenset())
-    labels = {f"joint '{name}'": name for name in (*tree.joints, *tree.closing)}
-    cut, own, held = [], [], []
+        return Choice(frozenset(), frozenset(), frozenset())
+    names = {f"joint '{name}'": name for name in (*tree.joints, *tree.closing)}
+    loops: dict[str, list[tuple[int, Row]]] = {name: [] for name in tree.closing}
+    held, own = [], []
     for k, label, row, active in numbered(model):
-        if labels.get(label) in tree.closing:
-            cut.append(row)
-        elif labels.get(label) in tree.joints:
+        name = names.get(label, "")
+        if name in loops:
+            loops[name].append((k, row))
+        elif name:
             held.append(row)
         elif active and row.level == "position":
             own.append((k, row))
     keys, coordinates = _coordinates(model, tree)
     jacobian = _Jacobian(model, begin)
     rows = jacobian.of([*(gradient(model, row) for row in held), *coordinates])
-    loops = jacobian.of([gradient(model, row) for row in (*cut, *(row for _, row in own))])
     right = np.zeros((rows.shape[0], len(keys)))
     right[len(held) :] = np.eye(len(keys))
-    seen: Array = loops @ np.linalg.solve(rows, right)  # the rows of a tree are independent, as many as unknowns
-    first = seen[: len(cut)]
+    tangent = np.linalg.solve(rows, right)  # the rows of a tree are independent, as many as unknowns
+
+    def seen(given: list[tuple[int, Row]]) -> Array:
+        found: Array = jacobian.of([gradient(model, row) for _, row in given]) @ tangent
+        return found
+
+    first, written_out = seen([]), set()
+    for name, given in loops.items():
+        both = np.vstack((first, seen(given)))
+        if repeats and len(_pivots(both.T)) < len(both):
+            written_out.add(name)
+            own += given
+        else:
+            first = both
     dependent = {keys[k] for k in _pivots(first)}
-    rest = _without(seen[len(cut) :], first)
+    rest = _without(seen(own), first)
     kept = set(_pivots(rest.T)) if repeats else set(range(len(own)))
-    return Choice(frozenset(dependent), frozenset(k for n, (k, _) in enumerate(own) if n not in kept))
+    repeated = frozenset(k for n, (k, _) in enumerate(own) if n not in kept)
+    return Choice(frozenset(dependent), repeated, frozenset(written_out))
 
 
 def _coordinates(model: SymbolicModel, tree: Tree) -> tuple[list[tuple[str, str]], list[Entries]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from mbdfmu.counterparts import MULTIBODY, TURNING, Library, Moving
 from mbdfmu.description import GROUND
@@ -78,6 +78,7 @@ class Mechanism:
         self.cuts: dict[str, tuple[str, str]] = {}  # by joint that is measured: the sensor, and the body
         self._places: dict[str, tuple[float, float]] = {GROUND: (0.0, 0.0)}
         self._rows = 0
+        self._below: dict[float, float] = {}  # by column: the row below everything there
         self._grown: set[str] = set()
         self._written = {w.text: w.node for w in model.written}
         self._coordinates: dict[str, list[Coordinate]] = {}
@@ -129,16 +130,37 @@ class Mechanism:
         self._rows += 1
         return float(self._rows)
 
+    def depth(self, column: float) -> float:
+        """The first row in which nothing stands in a column, below all bodies and joints."""
+        return max(self._rows + 1.0, self._below.get(column, 0.0))
+
+    def below(self, *columns: float) -> float:
+        """The first row in which nothing stands in these columns; something will."""
+        row = max(map(self.depth, columns))
+        self._below |= dict.fromkeys(columns, row + 1.0)
+        return row
+
     def _hang(self, hung: Hung) -> None:
-        column, row = self._places[hung.body] = self._place(hung.parent, 4)
+        """From left to right: parent, part, joint, part, body; a sensor beside the body whose joint is measured."""
+        measured = self._measured(hung.joint)
+        column, row = self._places[hung.body] = self._place(hung.parent, 5 if measured else 4)
         self._body(hung.body, (column, row))
         if hung.joint is None:
             self._free(hung.body, (column - 2, row))
             return
         fact = self.tree.joints[hung.joint]
-        name = self._joint(hung.joint, fact, (column - 2, row), hung.parent)
+        place = (column - 3 if measured == hung.body else column - 2, row)
+        name = self._joint(hung.joint, fact, place, hung.parent)
         if self.m.dimensions == 2:
             self._angle(hung, name, fact)
+
+    def _measured(self, joint: str | None) -> str:
+        """The body of a joint on which a sensor is wanted."""
+        if joint is None or f"joint '{joint}'" not in self._carried:
+            return ""
+        i, j = self.m.joined[joint].ends
+        body: str = j.body if j.body != GROUND else i.body
+        return body
 
     def _body(self, body: str, place: tuple[float, float]) -> None:
         weight, zero = self._weights[body], self.graph.zero
@@ -149,7 +171,7 @@ class Mechanism:
         given |= {key: (node,) for key, node in entries.items() if key[-1] == key[-2] or node is not zero}
         name = self.components[body] = self.names.new(body)
         text = self.m.description.bodies[body].text
-        self.diagram.add(Component(name, f"{MULTIBODY}.Parts.Body", given, place, text))
+        self.diagram.add(Component(name, f"{MULTIBODY}.Parts.Body", given, place, text, stance="standing"))
         self._bind(body, name)
 
     def _bind(self, body: str, name: str) -> None:
@@ -170,14 +192,23 @@ class Mechanism:
 
     # ---- frames
 
-    def attach(self, frame: Placed, name: str, place: tuple[float, float], base: str = "") -> str:
-        """The connector of a frame; where it is not that of its body, or of `base`, a part carries it there."""
+    def attach(
+        self, frame: Placed, name: str, place: tuple[float, float], *, right: bool = False, base: str = ""
+    ) -> str:
+        """The connector of a frame; where it is not that of its body, or of `base`, a part carries it there.
+
+        `right`: from the right.
+        """
         base = base or self.base(frame.body)
         given = self._offset(frame)
         if given is None:
             return base
         kind = "FixedTranslation" if set(given) == {"r"} else "FixedRotation"
-        part = self.diagram.add(Component(self.names.new(name), f"{MULTIBODY}.Parts.{kind}", given, place))
+        part = self.diagram.add(
+            Component(
+                self.names.new(name), f"{MULTIBODY}.Parts.{kind}", given, place, stance="flipped" if right else ""
+            )
+        )
         self.diagram.connect(base, f"{part}.frame_a")
         return f"{part}.frame_b"
 
@@ -270,26 +301,31 @@ class Mechanism:
     def _close(self, joint: str, fact: Library) -> None:
         self.components[joint] = self.names.new(joint)
         column = self.column(self.m.joined[joint].ends[0].body)
-        self._connect(joint, fact, self._axes(joint, fact.parameters), (column + 2, self.new_row()), "")
+        place = column + (3 if self._measured(joint) else 2), self.new_row()
+        self._connect(joint, fact, self._axes(joint, fact.parameters), place, "")
 
     def _connect(
         self, joint: str, fact: Library, given: dict[str, Statement], place: tuple[float, float], parent: str
     ) -> None:
         name, (i, j) = self.components[joint], self.m.joined[joint].ends
-        self.diagram.add(Component(name, fact.name, given, place, self.m.description.joints[joint].text))
         column, row = place
-        backwards = parent == j.body
-        cut = ("j" if j.body != GROUND else "i") if f"joint '{joint}'" in self._carried else ""
-        for frame, port, end in ((i, fact.connectors[0], "i"), (j, fact.connectors[1], "j")):
-            aside = -1 if (end == "i") is not backwards else 1
-            base = self._cut(joint, frame.body, (column + aside, row + 0.5)) if end == cut else ""
-            connector = self.attach(frame, f"{joint}.{end}", (column + aside, row), base)
+        backwards, measured = parent == j.body, self._measured(joint)
+        text = self.m.description.joints[joint].text
+        self.diagram.add(Component(name, fact.name, given, place, text, stance="flipped" if backwards else ""))
+        first, second = fact.connectors
+        for frame, port, end, right in ((i, first, "i", backwards), (j, second, "j", not backwards)):
+            aside, base = 1 if right else -1, ""
+            if frame.body == measured:
+                base = self._cut(joint, measured, (column + 2 * aside, row), right=right)
+            connector = self.attach(frame, f"{joint}.{end}", (column + aside, row), right=right, base=base)
             self.diagram.connect(connector, f"{name}.{port}")
 
-    def _cut(self, joint: str, body: str, place: tuple[float, float]) -> str:
+    def _cut(self, joint: str, body: str, place: tuple[float, float], *, right: bool) -> str:
         """A sensor on the body for what the joint does to it; returns the connector for the joint."""
         given: dict[str, Statement] = {"resolveInFrame": (IN_WORLD,)}
-        sensor = self.diagram.add(Component(self.names.new(f"{joint}.reaction"), CUT.name, given, place))
+        stance: Literal["", "flipped"] = "flipped" if right else ""
+        name = self.names.new(f"{joint}.reaction")
+        sensor = self.diagram.add(Component(name, CUT.name, given, place, stance=stance))
         self.diagram.connect(self.base(body), f"{sensor}.frame_a")
         self.cuts[joint] = sensor, body
         return f"{sensor}.frame_b"

@@ -1,15 +1,26 @@
-"""Components, their connections and where they stand in the diagram; must not know models or expressions' texts."""
+"""Components, their connections and where they stand in the diagram; must not know models or expressions' texts.
+
+Components stand on a grid of columns and rows. Lines run between the columns, and below or above the rows.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 from mbdfmu.modelica.sheet import Part, Statement, modification
 from mbdfmu.modelica.words import comment
 
-_PITCH = 40  # of the diagram, between the middles of components; each is 20 wide
+_COLUMN, _ROW, _HALF = 40, 80, 10  # of the diagram: from column to column, from row to row, half a component
+_STANDING = 30  # how far above its row a standing component is
+_LANE = 25  # how far below or above a row lines pass along it
+_TRACKS, _TRACK = 5, 2  # lines of different bodies run beside each other
+# Of the classes that have a connector frame_resolve: where it stands on their upper side.
+_RESOLVE = {"Modelica.Mechanics.MultiBody.Forces.Force": 4, "Modelica.Mechanics.MultiBody.Forces.ForceAndTorque": 8}
 _GREY = "color={95, 95, 95}, thickness=0.5"
+Point = tuple[int, int]
 
 
 def vector(*entries: Part) -> Statement:
@@ -22,7 +33,11 @@ def vector(*entries: Part) -> Statement:
 
 @dataclass
 class Component:
-    """One declaration: its class, its modifiers, and its place as column and row."""
+    """One declaration: its class, its modifiers, and its place as column and row.
+
+    Connectors frame_a are on the left and frame_b on the right, or the other way round on what is flipped; what stands
+    has frame_a below.
+    """
 
     name: str
     kind: str
@@ -30,6 +45,7 @@ class Component:
     place: tuple[float, float]
     text: str = ""
     prefix: str = ""
+    stance: Literal["", "flipped", "standing"] = ""
 
     def statement(self) -> Statement:
         """The declaration without its comment and annotation."""
@@ -41,18 +57,31 @@ class Component:
 
     def behind(self) -> str:
         """The comment, and where it stands."""
-        x, y = self._middle()
-        extent = f"{{{{{x - 10}, {y - 10}}}, {{{x + 10}, {y + 10}}}}}"
-        return f"{comment(self.text)} annotation(Placement(transformation(extent={extent})))"
+        x, y = self.middle
+        box = f"extent={{{{{x - _HALF}, {y - _HALF}}}, {{{x + _HALF}, {y + _HALF}}}}}"
+        if self.stance == "flipped":
+            box = f"extent={{{{{x + _HALF}, {y - _HALF}}}, {{{x - _HALF}, {y + _HALF}}}}}"
+        elif self.stance == "standing":
+            box = f"extent={{{{-{_HALF}, -{_HALF}}}, {{{_HALF}, {_HALF}}}}}, rotation=90, origin={{{x}, {y}}}"
+        return f"{comment(self.text)} annotation(Placement(transformation({box})))"
 
-    def _middle(self) -> tuple[int, int]:
+    @property
+    def middle(self) -> Point:
+        """Of its icon."""
         column, row = self.place
-        return round(_PITCH * column), round(-_PITCH * row)
+        return round(_COLUMN * column), round(-_ROW * row) + (_STANDING if self.stance == "standing" else 0)
 
-    def port(self, right: bool) -> str:
-        """The point where a line ends."""
-        x, y = self._middle()
-        return f"{{{x + 10 if right else x - 10}, {y}}}"
+    def way(self, port: str, towards: int) -> list[Point]:
+        """From a connector to where lines pass, on the side of `towards` where it can choose."""
+        x, y = self.middle
+        if self.stance == "standing":
+            row, side = y - _STANDING, 1 if towards > x else -1
+            return [(x, y - _HALF), (x, row), (x + side * _COLUMN // 2, row)]
+        if port == "frame_resolve":
+            x += _RESOLVE[self.kind]
+            return [(x, y + _HALF), (x, y + _LANE)]
+        side = 1 if (port == "frame_b") is not (self.stance == "flipped") else -1
+        return [(x + side * _HALF, y), (x + side * _COLUMN // 2, y)]
 
 
 @dataclass
@@ -73,19 +102,62 @@ class Diagram:
 
     def lines(self) -> Iterator[str]:
         """The connections with their lines."""
+        rows: dict[int, list[int]] = {}
+        for component in self.components.values():
+            x, y = component.middle
+            rows.setdefault(y, []).append(x)
+        for row in rows.values():
+            row.sort()
+        tracks: dict[str, int] = {}
         for a, b in self.connections:
-            ends = []
-            for connector in (a, b):
-                name, _, port = connector.partition(".")
-                ends.append(self.components[name].port(port == "frame_b"))
-            yield f"connect({a}, {b}) annotation(Line(points={{{ends[0]}, {ends[1]}}}, {_GREY}));"
+            track = tracks.setdefault(a, len(tracks))
+            points = self._line(a, b, rows, (track % _TRACKS - _TRACKS // 2) * _TRACK)
+            text = ", ".join(f"{{{x}, {y}}}" for x, y in points)
+            yield f"connect({a}, {b}) annotation(Line(points={{{text}}}, {_GREY}));"
+
+    def _line(self, a: str, b: str, rows: dict[int, list[int]], track: int) -> list[Point]:
+        one, other = (self.components[connector.partition(".")[0]] for connector in (a, b))
+        there = one.way(a.partition(".")[2], other.middle[0])
+        back = other.way(b.partition(".")[2], one.middle[0])
+        (x, y), (u, v) = there[-1], back[-1]
+        if y != v or not _free(rows, y, x, u):
+            x, u = (n if m % _ROW else n + track for n, m in ((x, y), (u, v)))
+            there[-1], back[-1] = (x, y), (u, v)
+            lane = max(y, v) - _LANE + track
+            if v % _ROW:  # it ends between rows already
+                there.append((x, v))
+            elif y % _ROW:
+                there.append((u, y))
+            elif _free(rows, v, x, u):
+                there.append((x, v))
+            elif _free(rows, y, x, u):
+                there.append((u, y))
+            else:
+                there += [(x, lane), (u, lane)]
+        return _straightened([*there, *reversed(back)])
 
     def extent(self) -> str:
         """Of the whole diagram."""
-        columns = [c.place[0] for c in self.components.values()] or [0.0]
-        rows = [c.place[1] for c in self.components.values()] or [0.0]
-        left, right = (round(_PITCH * f(columns)) for f in (min, max))
-        top, bottom = (round(-_PITCH * f(rows)) for f in (min, max))
-        low = f"{{{min(left, 0) - 20}, {min(bottom, 0) - 20}}}"
-        high = f"{{{max(right, 100) + 20}, {max(top, 20) + 20}}}"
+        columns = [0.0, *(c.place[0] for c in self.components.values())]
+        rows = [0.0, *(c.place[1] for c in self.components.values())]
+        low = f"{{{round(_COLUMN * min(columns)) - _COLUMN}, {round(-_ROW * max(rows)) - _ROW // 2}}}"
+        high = f"{{{max(round(_COLUMN * max(columns)), 100) + _COLUMN}, {round(-_ROW * min(rows)) + _ROW}}}"
         return f"{{{low}, {high}}}"
+
+
+def _free(rows: dict[int, list[int]], y: int, x: int, u: int) -> bool:
+    """Whether no component stands in a row between two places."""
+    row, (low, high) = rows.get(y, []), sorted((x, u))
+    k = bisect_left(row, low - _HALF)
+    return k == len(row) or row[k] >= high + _HALF
+
+
+def _straightened(points: list[Point]) -> list[Point]:
+    """Without points that are no corners."""
+    found: list[Point] = []
+    for point in points:
+        while len(found) > 1 and any(found[-2][k] == found[-1][k] == point[k] for k in (0, 1)):
+            found.pop()
+        if not found or found[-1] != point:
+            found.append(point)
+    return found

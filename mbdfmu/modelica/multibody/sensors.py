@@ -52,7 +52,7 @@ def watch(mechanism: Mechanism, formulas: Iterable[Node]) -> None:
             if not any(node in read for node in nodes):
                 continue
             column = mechanism.column(frame.body) + 2
-            place = column, mechanism.new_row()
+            place = column, mechanism.below(column - 1, column)
             name = mechanism.diagram.add(
                 Component(mechanism.names.new(f"{marker}.{kind}"), fact.name, {"resolveInFrame": (IN_WORLD,)}, place)
             )

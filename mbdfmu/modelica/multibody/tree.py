@@ -7,8 +7,8 @@ last the ones that the library can cut open. What hangs on nothing then moves fr
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 
 from mbdfmu.counterparts import Library
 from mbdfmu.description import GROUND
@@ -38,6 +38,10 @@ class Tree:
     def free(self) -> list[str]:
         """The bodies that move freely from the ground."""
         return [h.body for h in self.hung if h.joint is None]
+
+    def without(self, names: Collection[str]) -> Tree:
+        """The same, where some joints do not close loops."""
+        return replace(self, closing={name: fact for name, fact in self.closing.items() if name not in names})
 
 
 def steady(frame: Placed) -> bool:
