@@ -23,7 +23,7 @@ import mbdfmu as mbd
 from mbdfmu.counterparts import Counterpart, Library
 from mbdfmu.forces import ForceElement
 from mbdfmu.joints import JointElement
-from mbdfmu.modelica.multibody import multibody
+from mbdfmu.modelica import multibody
 from mbdfmu.modelica.multibody.acting import LOAD
 from mbdfmu.modelica.multibody.mechanism import PARTS
 from mbdfmu.modelica.multibody.sensors import SENSORS
@@ -90,7 +90,7 @@ OWN = {"marked": marked, "parallelogram": parallelogram}
 
 
 def written(model: mbd.Model) -> str:
-    return multibody(Subject(model.compile().lowered, model.start, wanted(model), "A test"))
+    return multibody.written(Subject(model.compile().lowered, model.start, wanted(model), "A test"))
 
 
 def one_line(text: str) -> str:

@@ -12,15 +12,15 @@ from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.expressions.graph import without_collection
 from mbdfmu.files import atomic
 from mbdfmu.lowering import Lowered
-from mbdfmu.modelica.equations import equations
-from mbdfmu.modelica.multibody import multibody
+from mbdfmu.modelica import equations, multibody, wrapper
 from mbdfmu.modelica.subject import Subject
-from mbdfmu.modelica.wrapper import wrapper
 from mbdfmu.signals import Signal, SymbolicModel
 
 __all__ = ["STYLES", "export"]
 
-STYLES: dict[str, Callable[[Subject], str]] = {"multibody": multibody, "equations": equations, "wrapper": wrapper}
+STYLES: dict[str, Callable[[Subject], str]] = {
+    "multibody": multibody.written, "equations": equations.written, "wrapper": wrapper.written,
+}  # fmt: skip
 
 
 @without_collection()
@@ -37,7 +37,7 @@ def export(
     problems = []
     if target.suffix != ".mo":
         problems.append(f"{os.fspath(path)}: the name of a Modelica file must end in .mo")
-    if style not in STYLES:
+    if not isinstance(style, str) or style not in STYLES:
         problems.append(f"style must be one of {', '.join(STYLES)}, found {style!r}{did_you_mean(str(style), STYLES)}")
     wanted = _wanted(lowered.model, signals, problems)
     if problems:

@@ -55,6 +55,7 @@ class Balances:
         self._graph = model.graph
         self._forces: dict[str, list[Node]] = {c.name: [] for c in model.coordinates}
         self._inertia: dict[str, list[Node]] = {c.name: [] for c in model.coordinates}
+        self.silent: list[Node] = []  # the multipliers of rows that are left out, or rest
         self.held = list(self._rows(dropped))
         self._bodies()
         self._loads()
@@ -82,12 +83,14 @@ class Balances:
         number = 0
         for constraint in self._m.constraints:
             for row in (row for primitive in constraint.primitives for row in primitive.rows):
+                multiplier = self._graph.symbol("lam", f"{constraint.label} ({row.direction})")
                 if constraint.active and number not in dropped:
-                    multiplier = self._graph.symbol("lam", f"{constraint.label} ({row.direction})")
                     values = [row.value]
                     for _ in range({"position": 2, "velocity": 1, "acceleration": 0}[row.level]):
                         values.append(self._m.rate(values[-1]))
                     yield Held(constraint.label, constraint.name, row, multiplier, tuple(values))
+                else:
+                    self.silent.append(multiplier)
                 number += 1
 
     def _constraint_forces(self) -> None:

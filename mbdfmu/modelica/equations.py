@@ -14,7 +14,7 @@ from mbdfmu.modelica.subject import Subject
 from mbdfmu.signals import Coordinate, SymbolicModel
 
 
-def equations(subject: Subject) -> str:
+def written(subject: Subject) -> str:
     """The text; ModelError with all elements that equations cannot say."""
     model = subject.model
     if problems := list(refused(model)):
@@ -30,6 +30,8 @@ def equations(subject: Subject) -> str:
         laws.winding(w)
     for held in balances.held:
         laws.held(held)
+    for multiplier in balances.silent:
+        laws.sheet.known[multiplier] = "0"
     for force in model.forces:  # what forces do stands before the balances that share it
         section = laws.sheet.section(f"force '{force.name}'", force.name)
         for effort in force.load.efforts:

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from mbdfmu.expressions import Curve, Node
 from mbdfmu.expressions.opcodes import (
-    ABS,
     ADD,
     AND,
     BY_CODE,
@@ -31,7 +30,6 @@ from mbdfmu.expressions.opcodes import (
     OR,
     POW,
     SELECT,
-    SIGN,
     SQRT,
     SQUARE,
     SUB,
@@ -41,7 +39,6 @@ from mbdfmu.modelica.words import number
 FLOOR = OPCODES["FLOOR"]
 _BOOLEAN = frozenset((LT, LE, EQ, AND, OR, NOT))
 _PARTIAL = frozenset((DIV, POW, SQRT, *(OPCODES[name] for name in ("TAN", "ASIN", "ACOS", "LOG", "ATAN2"))))
-_JUMPING = frozenset((ABS, SIGN, FLOOR))  # make events where they stand alone
 BEFORE = "pre"  # the space of values just before an event
 _STEADY = frozenset("tpu")  # conditions on these alone make events; others are tried at every step
 _SHARED = 3  # operations from which on a shared expression gets a name
@@ -337,7 +334,7 @@ def _written(node: Node, args: Sequence[_Text]) -> _Text:
         return _Text(f"{args[0].at(_ATOM)}^{args[1].at(_ATOM)}", _POWER)
     inside = ", ".join(a.text for a in args)
     call = f"{BY_CODE[op].name.lower()}({inside})"  # Modelica calls them as we do
-    return _Text(f"noEvent({call})" if op in _JUMPING and not _is_steady(node) else call, _ATOM)
+    return _Text(f"noEvent({call})" if op == FLOOR and not _is_steady(node) else call, _ATOM)
 
 
 def _is_steady(node: Node) -> bool:

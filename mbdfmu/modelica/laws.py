@@ -48,7 +48,7 @@ class Laws:
         self._title = identifier(self.m.description.name)
         self.sheet = Sheet(self.m, kind, [self._title, _CLOSING, *taken])
         self._closing = self.symbol("p", "closing rate")  # the blank keeps it apart from the model's own
-        self._wanted = [s for s in subject.wanted if s.causality in ("output", "local")]
+        self.wanted = [s for s in subject.wanted if s.causality in ("output", "local")]
         self._checks: dict[tuple[str, bool], list[str]] = {}  # gaps that must be none at the start, or their rates
 
     # ---- what is given and what is wanted
@@ -65,13 +65,13 @@ class Laws:
         known[self.symbol("t", "time")] = "time"
         for s in self.m.inputs:
             known[self.symbol("ud", s.name)] = f"der({known[s.node]})"
-        for s in self._wanted:
+        for s in self.wanted:
             sheet.show(s)
 
     def outputs(self) -> None:
         """Wanted signals are variables, whether anything else uses them or not."""
         section, sheet = self.sheet.section("outputs", "output"), self.sheet
-        for s in self._wanted:
+        for s in self.wanted:
             name = sheet.show(s)
             if sheet.known.get(s.node) == name:
                 continue  # a variable anyway
@@ -176,7 +176,7 @@ class Laws:
     def events(self) -> None:
         """Those that set states; a state is set in one `when` only (section 8.3.6)."""
         section = self.sheet.section("events", "event")
-        for group in _sharing(self.m.events):
+        for group in _sharing(event for event in self.m.events if event.settings):
             parts: list[Part] = []
             for event in group:
                 parts += [" elsewhen " if parts else "when ", event.indicator, " > 0 then"]
@@ -259,8 +259,9 @@ class Laws:
     def _annotations(self, notes: Iterable[str]) -> Iterator[str]:
         d = self.m.description
         if e := d.experiment:
-            given = {"StopTime": e.stop_time, "Interval": e.step, "Tolerance": e.tolerance}
-            yield f"experiment{modified(**{k: None if v is None else number(v) for k, v in given.items()})}"
+            values = {"StopTime": e.stop_time, "Interval": e.step, "Tolerance": e.tolerance}
+            if given := modified(**{k: None if v is None else number(v) for k, v in values.items()}):
+                yield f"experiment{given}"
         page = "".join(f"<p>{html(note)}</p>" for note in (d.text, self._about, *notes) if note)
         yield f"Documentation(info={quoted(f'<html>{page}</html>')})"
 

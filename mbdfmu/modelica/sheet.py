@@ -202,9 +202,8 @@ class Written:
                 value = number(values[s.name])
                 yield wrapped(f"parameter {self._sheet.typed(name, s)} = {value}{comment(s.text)};")
         for a in self._fixed:
-            shown = self._sheet.shown.get(a.name)
-            kind, text = (self._sheet.typed(a.name, shown), shown.text) if shown else (f"Real {a.name}", "")
-            yield wrapped(f"{'' if shown else 'final '}parameter {kind} = {a.formula}{comment(text)};")
+            if shown := self._sheet.shown.get(a.name):
+                yield wrapped(f"parameter {self._sheet.typed(a.name, shown)} = {a.formula}{comment(shown.text)};")
         yield from self._sheet._tables.constants()
 
     def ports(self) -> Iterator[str]:
@@ -227,11 +226,13 @@ class Written:
         if signals:
             yield f"\n{INDENT}// signals"
             yield from (wrapped(f"{self._sheet.typed(n, s)}{comment(s.text)};") for n, s in signals.items())
-        hidden = [a.name for a in self._moving if a.name not in self._sheet.shown]
-        if hidden:
+        fixed, hidden = ([a for a in every if a.name not in self._sheet.shown] for every in (self._fixed, self._moving))
+        if fixed or hidden:
             yield "protected"
-            yield f"{INDENT}// what several equations share"
-            yield wrapped(f"Real {', '.join(hidden)};")
+            yield f"{INDENT}// what several formulas share"
+        yield from (wrapped(f"final parameter Real {a.name} = {a.formula};") for a in fixed)
+        if hidden:
+            yield wrapped(f"Real {', '.join(a.name for a in hidden)};")
 
     def equations(self) -> Iterator[str]:
         """Section by section, each after what it shares with later ones."""

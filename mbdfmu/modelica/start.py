@@ -7,10 +7,16 @@ from dataclasses import dataclass
 
 from mbdfmu.analyses import Simulation
 from mbdfmu.coordinates import QUATERNION
+from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node, evaluate
 from mbdfmu.modelica.balances import is_rotation
 from mbdfmu.signals import SymbolicModel
 
+_MOMENTS = (1e-3, 1e-2, 1e-1)  # s: after which rows that repeat others still do, unless the start is a singular pose
+_SINGULAR = (
+    "at the start, but not a moment later: equations that stay the same cannot leave it out; begin elsewhere "
+    "(--start), or export an FMU, which passes such poses"
+)
 _SAME = 1e-10  # of the largest start value: what the rounding of expressions differs by
 
 
@@ -25,9 +31,14 @@ class Start:
 
     @classmethod
     def of(cls, model: SymbolicModel, begun: Simulation) -> Start:
-        """Of a simulation of the model that has not made a step."""
+        """Of a simulation of the model that has not made a step; it may make one."""
         values = dict(zip(begun.names, map(float, begun.values()), strict=True))
         redundant = {r.row: str(r) for r in begun.redundancies}
+        if redundant:
+            for moment in _MOMENTS:
+                begun.step(moment)
+                if len(begun.redundancies) < len(redundant):
+                    raise ModelError(f"{text} {_SINGULAR}" for text in redundant.values())
         return cls(values=values, redundant=redundant, length=begun.length, moved=_moved(model, values))
 
 

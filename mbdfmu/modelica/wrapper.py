@@ -26,7 +26,7 @@ _CONNECTOR = """\
 _FILLS = {"input": "{0,0,127}", "output": "{255,255,255}"}
 
 
-def wrapper(subject: Subject) -> str:
+def written(subject: Subject) -> str:
     """A partial block with the FMU's parameters, inputs and outputs."""
     table = table_of(subject.lowered, Settings(), tool_of(NATIVE), [s.name for s in subject.wanted])
     return "\n".join(_Wrapper(table, subject).lines()) + "\n"
@@ -35,6 +35,8 @@ def wrapper(subject: Subject) -> str:
 class _Wrapper:
     def __init__(self, table: Table, subject: Subject) -> None:
         self._subject = subject
+        begun = subject.begin()
+        self._begin = dict(zip(begun.names, map(float, begun.values()), strict=True))
         self._file = f"{file_name(table.model)}.fmu"
         self._title = identifier(f"{table.model}_fmu")
         self._names = Names([self._title, "SignalIn", "SignalOut"], (v.name for v in table.variables))
@@ -45,7 +47,8 @@ class _Wrapper:
 
     def lines(self) -> Iterator[str]:
         text = self._subject.model.description.text
-        yield f"partial block {self._title}{comment(f'Interface of {self._file}: {text}')}"
+        about = f"Interface of {self._file}: {text}" if text else f"Interface of {self._file}"
+        yield f"partial block {self._title}{comment(about)}"
         yield _CONNECTOR.format(name="SignalIn", kind="input", fill=_FILLS["input"]).rstrip()
         yield _CONNECTOR.format(name="SignalOut", kind="output", fill=_FILLS["output"]).rstrip()
         yield from (self._enumeration(choice) for choice in self._choices)
@@ -75,7 +78,8 @@ class _Wrapper:
             kind = self._types[v.choices.name]
             return f"parameter {kind} {self._known[v.name]} = {kind}.{items[int(v.starts[0]) - 1]}{comment(v.text)};"
         kind = v.type if v.type in ("Integer", "Boolean", "String") else "Real"
-        return f"parameter {kind} {self._known[v.name]}{_attributes(v)} = {_value(v)}{comment(v.text)};"
+        value = number(self._begin[v.name]) if v.name in self._begin else _value(v)
+        return f"parameter {kind} {self._known[v.name]}{_attributes(v)} = {value}{comment(v.text)};"
 
     def _port(self, v: Variable, k: int, count: int) -> str:
         """Inputs on the left of the icon, outputs on the right."""

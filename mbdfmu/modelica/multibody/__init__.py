@@ -1,5 +1,5 @@
 """Style `multibody`: a model as components of the Modelica Standard Library, and equations for what it has none for."""
 
-from mbdfmu.modelica.multibody.collector import multibody
+from mbdfmu.modelica.multibody.collector import written
 
-__all__ = ["multibody"]
+__all__ = ["written"]

@@ -20,8 +20,7 @@ from mbdfmu.modelica.start import Start
 from mbdfmu.signals import SymbolicModel
 from mbdfmu.vectors import turned
 
-# The cosine of the middle angle below which the other two are one, and below which another sequence is better.
-_LOCKED, _NEARLY_LOCKED = 1e-9, 0.3
+_NEARLY_LOCKED = 0.3  # the cosine of the middle angle below which the other sequence is better: its own is larger then
 
 
 class Turn(NamedTuple):
@@ -78,12 +77,10 @@ class Beginning:
         return Turn((a + 1, b + 1, c + 1), angles, list(map(self, seen)))
 
     def _angles(self, r: list[list[Node]], a: int, b: int, c: int) -> list[Node]:
-        """Of turns about the axes a, b, c in turn; where the first axis is the last one too, the last angle is none."""
+        """Of turns about the axes a, b, c in turn."""
         sign = 1.0 if (a + 1) % 3 == b else -1.0
         level = _level(r, a, b)
         middle = atan2(sign * r[a][c], level)
-        if evaluate([level], self._numbers)[0] < _LOCKED:
-            return [atan2(sign * r[c][b], r[b][b]), middle, self._m.graph.zero]
         return [atan2(-sign * r[b][c], r[c][c]), middle, atan2(-sign * r[a][b], r[a][a])]
 
 

@@ -28,7 +28,7 @@ from mbdfmu.signals import SymbolicModel
 _COMPONENTS, _OWN = "bodies, joints and forces", "coordinates of the model"
 
 
-def multibody(subject: Subject) -> str:
+def written(subject: Subject) -> str:
     """The text of the model in style `multibody`; ModelError with all elements that it cannot say."""
     model = subject.model
     if problems := [*refused(model), *_unsaid(model)]:
@@ -62,9 +62,10 @@ class _Collector:
         self.begin = Beginning(self.m, subject.start, choice.dependent)
         read = list(self._read(subject))
         self.mechanism = Mechanism(self.m, tree, self.begin, self.sheet.names, self.sheet.known, carried(read))
-        watch(self.mechanism, (s.node for s in subject.wanted))
+        watch(self.mechanism, [s.node for s in self.laws.wanted])
         library = labels((*tree.joints, *tree.closing))
         skipped = {k for k, label, *_ in numbered(self.m) if label in library} | choice.repeated
+        self.left_out = [f"{label} ({row.direction})" for k, label, row, _ in numbered(self.m) if k in choice.repeated]
         self.balances = Balances(self.m, frozenset(skipped))
         self.acting = Acting(self.mechanism)
         self._seen: set[Node] = set()
@@ -80,16 +81,21 @@ class _Collector:
             for statement in self.acting.force(force):
                 section.say(*statement)
         self.laws.events()
-        self.laws.outputs()
         diagram = self.mechanism.diagram
         for component in diagram.components.values():
             self.sheet.put(_COMPONENTS, component.statement(), component.behind())
+        self.sheet.said += [s.node for s in self.laws.wanted]
         self._define_missing()
+        self.laws.outputs()
         loads = any(c.kind == LOAD for c in diagram.components.values())
         return self.laws.text(
             local=[f"{INDENT}import {SI};", *([LOAD_TEXT.rstrip("\n")] if loads else [])],
             connections=diagram.lines(),
-            annotations=[f"Diagram(coordinateSystem(preserveAspectRatio=true, extent={diagram.extent()}))"],
+            annotations=[
+                f"Diagram(coordinateSystem(preserveAspectRatio=true, extent={diagram.extent()}))",
+                'uses(Modelica(version="4.0.0"))',
+            ],
+            notes=[f"Left out: {text} repeats other rows." for text in self.left_out],
         )
 
     def _read(self, subject: Subject) -> Iterator[Node]:

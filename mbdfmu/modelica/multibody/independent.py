@@ -19,7 +19,7 @@ from mbdfmu.modelica.balances import gradient
 from mbdfmu.modelica.multibody.tree import Tree
 from mbdfmu.signals import SymbolicModel
 
-_REPEATS = 1e-8  # of the largest pivot
+_REPEATS = 1e-8  # what is left of a row that repeats others, of what it was
 Place = Callable[[Node], Node]  # a node at the start
 Entries = list[tuple[str, Node]]
 Array = npt.NDArray[Any]
@@ -68,8 +68,10 @@ def choose(model: SymbolicModel, tree: Tree, begin: Place, repeats: bool) -> Cho
     tangent = np.linalg.solve(rows, right)  # the rows of a tree are independent, as many as unknowns
 
     def seen(given: list[tuple[int, Row]]) -> Array:
-        found: Array = jacobian.of([gradient(model, row) for _, row in given]) @ tangent
-        return found
+        """Rows of length one, in coordinates of the tree."""
+        found = jacobian.of([gradient(model, row) for _, row in given])
+        scaled: Array = found / np.linalg.norm(found, axis=1, keepdims=True) @ tangent
+        return scaled
 
     first, written_out = seen([]), set()
     for name, given in loops.items():
@@ -136,14 +138,12 @@ class _Jacobian:
 
 
 def _pivots(matrix: Array) -> list[int]:
-    """As many columns as the rank, each the longest of what the others leave."""
+    """As many columns as the rank, each the longest of what the others leave; rows were of length one."""
     left, found = matrix.astype(float).copy(), []
-    largest = 0.0
     for _ in range(min(matrix.shape)):
         lengths = np.linalg.norm(left, axis=0)
         k = int(np.argmax(lengths))
-        largest = max(largest, float(lengths[k]))
-        if lengths[k] <= _REPEATS * largest or largest == 0.0:
+        if lengths[k] <= _REPEATS:
             break
         found.append(k)
         direction = left[:, k] / lengths[k]
@@ -156,7 +156,7 @@ def _without(rows: Array, others: Array) -> Array:
     if not len(others) or not len(rows):
         return rows
     _, sizes, directions = np.linalg.svd(others, full_matrices=False)
-    basis = directions[sizes > _REPEATS * sizes[0]]
+    basis = directions[sizes > _REPEATS]
     apart: Array = rows - (rows @ basis.T) @ basis
     return apart
 

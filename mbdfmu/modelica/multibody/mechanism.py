@@ -19,7 +19,7 @@ from mbdfmu.modelica.multibody.beginning import Beginning, Turn
 from mbdfmu.modelica.multibody.parts import Component, Diagram, vector
 from mbdfmu.modelica.multibody.tree import Hung, Tree
 from mbdfmu.modelica.sheet import Part, Statement
-from mbdfmu.modelica.words import Names
+from mbdfmu.modelica.words import Names, number
 from mbdfmu.planar import Frame
 from mbdfmu.signals import Coordinate, SymbolicModel
 
@@ -104,7 +104,10 @@ class Mechanism:
     def _size(self, gravity: list[Node]) -> Statement:
         """Along an axis it is an entry; a root is a power, since rumoca looks for no functions in the world."""
         along = [g for g in gravity if g is not self.graph.zero]
-        return (_opposite(along[0]),) if len(along) == 1 else ("(", self.graph.sum(g * g for g in along), ")^0.5")
+        if len(along) == 1:
+            return (_opposite(along[0]),)
+        square = self.graph.sum(g * g for g in along)
+        return (number(square.value**0.5),) if square.op == CONST else ("(", square, ")^0.5")
 
     def _direction(self, gravity: list[Node]) -> list[Part]:
         along = [g for g in gravity if g is not self.graph.zero]
