@@ -20,6 +20,7 @@ from typing import Any, get_args
 from mbdfmu.blocks import BlockElement
 from mbdfmu.controllers import SAMPLING, Controller
 from mbdfmu.controllers import members as controllers_by_name
+from mbdfmu.counterparts import Library
 from mbdfmu.description import (
     Block,
     Body,
@@ -180,7 +181,8 @@ def joint_family() -> Iterator[Row]:
 def _counterpart(element: type[JointElement | ForceElement]) -> str:
     """What does the same in Modelica."""
     closing = getattr(element, "closing", None)
-    loops = f"; in planar loops {closing.shown}" if closing else ""
+    where = "in planar loops" if isinstance(closing, Library) else "closing a loop"
+    loops = f"; {where} {closing.shown}" if closing else ""
     return element.modelica.shown + loops if element.modelica else "none: style `equations` has it"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 MULTIBODY = "Modelica.Mechanics.MultiBody"
 # How an orientation starts, and what describes it: a quaternion or three angles.
@@ -61,7 +61,63 @@ class Equations:
         return f"own equations (like {self.like})" if self.like else "own equations"
 
 
-Counterpart = Library | Equations
+@dataclass(frozen=True, kw_only=True)
+class Local:
+    """A small class between two frames that the text brings with it.
+
+    It has a parameter `closing_rate`, and variables `gap` and `gap_rate` that have to be zero. Its rows are those of
+    the joint, differentiated until accelerations stand in them (T22.1): the states of the text stay what they are.
+    """
+
+    name: str
+    text: str  # its definition, two columns in
+    parameters: Mapping[str, str] = field(default_factory=dict)  # of the class: the field that gives it
+    multipliers: tuple[str, ...]  # its variables, by row of the joint
+    gaps: tuple[str, ...] = ("gap",)  # by row
+    like: str = ""
+    connectors: ClassVar[tuple[str, str]] = ("frame_a", "frame_b")
+
+    @property
+    def shown(self) -> str:
+        """In tables."""
+        return f"local model `{self.name}`" + (f" (like {self.like})" if self.like else "")
+
+    @property
+    def modified(self) -> frozenset[str]:
+        """All names that modifiers of the class may have."""
+        return frozenset((*self.parameters, "closing_rate"))
+
+
+Counterpart = Library | Equations | Local
+
+
+def between_points(name: str, text: str, *, declarations: str, gap: str, force: str, size: str = "") -> str:
+    """The definition of a local class that holds the origins of two frames by forces between them.
+
+    `force` acts on frame_a, its opposite on frame_b, in ground axes; `gap` is a formula of r, from frame_a to frame_b.
+    """
+    zero, each = (f"zeros({size.strip('[]')})", "each ") if size else ("0", "")
+    return f'''\
+  model {name} "{text}"
+    extends {MULTIBODY}.Interfaces.PartialTwoFrames;
+    parameter Real closing_rate(unit="1/s") "at which the gap closes that comes from rounding and tolerance";
+{declarations}
+    Modelica.Units.SI.Length gap{size}({each}stateSelect=StateSelect.never) "has to be zero";
+    Modelica.Units.SI.Velocity gap_rate{size}({each}stateSelect=StateSelect.never) "its rate";
+    Modelica.Units.SI.Position r[3] "from frame_a to frame_b, ground axes";
+  equation
+    r = frame_b.r_0 - frame_a.r_0;
+    gap = {gap};
+    gap_rate = der(gap);
+    {zero} = der(gap_rate) + 2*closing_rate*gap_rate + closing_rate^2*gap;
+    frame_a.f = -{MULTIBODY}.Frames.resolve2(frame_a.R, {force});
+    frame_b.f = {MULTIBODY}.Frames.resolve2(frame_b.R, {force});
+    frame_a.t = zeros(3);
+    frame_b.t = zeros(3);
+    annotation(Icon(graphics={{Line(points={{{{-90, 0}}, {{90, 0}}}}, thickness=1),
+          Text(extent={{{{-150, 60}}, {{150, 20}}}}, textString="%name")}}));
+  end {name};
+'''
 
 
 def joint(name: str) -> str:

@@ -229,6 +229,30 @@ def test_parameters_that_open_a_joint_stop_the_run_by_its_name(tmp_path: Path) -
         simulated(text.replace("= 0.5;", "= 0.6;"), "arm", 0.1, {})
 
 
+@pytest.mark.parametrize("style", ["equations", "multibody"])
+def test_a_start_in_a_singular_pose_is_refused(style: str, tmp_path: Path) -> None:
+    """A level parallelogram: what repeats there does not repeat a moment later."""
+    bodies: dict[str, Any] = {"bar": {"mass": 1, "inertia": 0.1, "position": [1.5, 0], "velocity": [0, 2]}}
+    joints = {}
+    for name, foot in (("a", 0), ("b", 1)):
+        place = {"position": [foot + 0.5, 0], "velocity": [0, 1], "omega": 2}
+        bodies[name] = {"mass": 1, "inertia": 0.1, **place}
+        joints[f"foot_{name}"] = link("revolute", on("ground", foot), on(name, -0.5))
+        joints[f"head_{name}"] = link("revolute", on(name, 0.5), on("bar", foot - 0.5))
+    model = mbd.Model.from_description(planar_model("level", bodies=bodies, joints=joints))
+    with pytest.raises(mbd.ModelError, match=r"joint 'head_b' \(x\) repeats .* at the start, but not a moment later"):
+        model.export_modelica(tmp_path / "level.mo", style)
+
+
+def test_the_reaction_of_a_joint_that_rests_is_nothing(tmp_path: Path) -> None:
+    latch = link("revolute", on("ground", 1.0), on("bar", 0.5), active=False)
+    bar = {"mass": 2, "inertia": 0.3, "position": [0.5, 0]}
+    joints = {"hinge": link("revolute", on("ground"), on("bar", -0.5)), "latch": latch}
+    outputs = {"pull": {"value": "latch.reaction.x"}}
+    model = mbd.Model.from_description(planar_model("latched", bodies={"bar": bar}, joints=joints, outputs=outputs))
+    assert "pull = 0" in exported(model, tmp_path).replace("-0", "0")
+
+
 # ---------------------------------------------------------------- text
 
 
@@ -294,6 +318,13 @@ def test_the_wrapper_says_what_the_fmu_has(name: str, tmp_path: Path) -> None:
         kind = {"input": "SignalIn", "output": "SignalOut", "parameter": "parameter Real"}.get(signal.causality)
         if kind:
             assert f"  {kind} {identifier(structured(signal.name))}" in text
+
+
+def test_the_wrapper_has_the_parameters_that_are_given(tmp_path: Path) -> None:
+    model = mbd.models.load("pendulum")
+    assert ") = 2 " in exported(model, tmp_path, "wrapper", parameters={"length": 2.0}).partition(" length(")[2]
+    with pytest.raises(mbd.ModelError, match="nonsense"):
+        exported(model, tmp_path, "wrapper", parameters={"nonsense": 2.0})
 
 
 # ---------------------------------------------------------------- use

@@ -20,7 +20,7 @@ from reference.models import link, on
 from reference.models import model as planar_model
 
 import mbdfmu as mbd
-from mbdfmu.counterparts import Counterpart, Library
+from mbdfmu.counterparts import Counterpart, Library, Local
 from mbdfmu.forces import ForceElement
 from mbdfmu.joints import JointElement
 from mbdfmu.modelica import multibody
@@ -129,9 +129,18 @@ def facts() -> dict[str, list[Library]]:
     return found
 
 
+def local_facts() -> dict[str, list[Local]]:
+    """The classes that elements bring with them."""
+    given = [fact for joint in JointElement.members().values() for fact in (joint.modelica, joint.closing)]
+    return {fact.name: [fact] for fact in given if isinstance(fact, Local)}
+
+
 def check_facts(text: str) -> None:
-    """Classes, parameters and connectors are those of the facts."""
-    known, parts = facts(), components(text)
+    """Classes, parameters and connectors are those of the facts; local classes are there."""
+    known: dict[str, Any] = {**facts(), **local_facts()}
+    parts = components(text)
+    kinds = {kind for kind, _ in parts.values() if "." not in kind}
+    assert kinds == set(re.findall(r"^  model (\w+)", text, re.MULTILINE))
     for name, (kind, given) in parts.items():
         if kind == LOAD:
             assert given == [""], name
@@ -201,7 +210,7 @@ def test_every_joint_and_force_is_read_and_is_what_it_says(section: str, name: s
     family: Any = JointElement if section == "joints" else ForceElement
     fact = family.named(name).modelica
     element = components(text).get("ELEMENT")
-    if isinstance(fact, Library):
+    if isinstance(fact, Library | Local):
         assert element is not None and element[0] == fact.name
     else:
         assert LOAD in {kind for kind, _ in components(text).values()}
@@ -220,6 +229,20 @@ def test_what_outputs_read_is_measured_by_sensors() -> None:
     assert "x = tip_place.r[1];" in text and "speed = sqrt(tip_speed.v[1]^2 + tip_speed.v[2]^2);" in text
     assert "hinge_lambda_x = hinge_reaction.force[1];" in text
     assert "Sensors" not in written(load("chain"))  # nothing more than what is read
+
+
+def test_a_loop_in_space_is_closed_by_a_local_model() -> None:
+    text = one_line(written(load("four_bar3d")))
+    assert "  model Ball " in text and "  Ball ball(closing_rate=closing_rate)" in text
+    assert "abs(ball.gap[1])" in text  # at the start
+
+
+def test_rows_that_are_nothing_but_rounding_are_left_out() -> None:
+    """Two guides on one slanted line: what the second one adds is 1e-17."""
+    guide = link("prismatic", on("ground"), on("body"), axis=[1, 0.2])
+    body = {"body": {"mass": 1, "inertia": 0.1, "position": [0, 0]}}
+    model = mbd.Model.from_description(planar_model("twice", bodies=body, joints={"one": guide, "other": guide}))
+    assert "gap" not in written(model).replace("gaps", "")
 
 
 def test_a_loop_that_is_held_twice_is_closed_by_equations() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from mbdfmu.coordinates import Vector
-from mbdfmu.counterparts import Counterpart, Library
+from mbdfmu.counterparts import Counterpart, Library, Local
 from mbdfmu.description import Joint, parallel
 from mbdfmu.errors import ModelError
 from mbdfmu.frames import Recipe, Resolve
@@ -55,7 +55,7 @@ class JointElement(Joint):
 
     freedoms: ClassVar[Freedoms] = Freedoms()
     modelica: ClassVar[Counterpart | None] = None  # what does the same in Modelica
-    closing: ClassVar[Library | None] = None  # the same in a closed planar loop, which it cuts open
+    closing: ClassVar[Library | Local | None] = None  # the same where it closes a loop: of the library in the plane
 
     def counterpart_axes(self, resolve: Callable[[Any], Any]) -> dict[str, Any]:
         """The parameters of the counterpart, resolved: fields as they are, where a joint does not say otherwise."""

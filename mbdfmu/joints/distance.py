@@ -3,7 +3,7 @@
 from typing import Annotated, ClassVar
 
 from mbdfmu import planar
-from mbdfmu.counterparts import Equations
+from mbdfmu.counterparts import Local, between_points
 from mbdfmu.description import In, Positive
 from mbdfmu.frames import Recipe, Resolve, fixed_distance
 from mbdfmu.joints.base import Freedoms, JointElement
@@ -15,7 +15,17 @@ class Distance(JointElement, name="distance"):
     """Massless rod: the origins keep their distance."""
 
     freedoms = Freedoms(planar=2, spatial=5)
-    modelica = Equations(like="MultiBody.Joints.SphericalSpherical")
+    modelica = Local(
+        name="Rod",
+        text=between_points(
+            "Rod", "Massless rod: two points keep their distance",
+            declarations="""\
+    parameter Modelica.Units.SI.Length length;
+    Modelica.Units.SI.Force pull "of the rod, negative where it pushes";""",
+            gap="sqrt(r*r) - length", force="pull*r/sqrt(r*r)",
+        ),
+        parameters={"length": "length"}, multipliers=("pull",), like="MultiBody.Joints.SphericalSpherical",
+    )  # fmt: skip
     parity: ClassVar = {2: {"angle": "odd"}}
 
     length: Annotated[Positive, In("m")]

@@ -47,7 +47,7 @@ class Laws:
         self.symbol = self.m.graph.symbol
         self._title = identifier(self.m.description.name)
         self.sheet = Sheet(self.m, kind, [self._title, _CLOSING, *taken])
-        self._closing = self.symbol("p", "closing rate")  # the blank keeps it apart from the model's own
+        self.closing = self.symbol("p", "closing rate")  # the blank keeps it apart from the model's own
         self.wanted = [s for s in subject.wanted if s.causality in ("output", "local")]
         self._checks: dict[tuple[str, bool], list[str]] = {}  # gaps that must be none at the start, or their rates
 
@@ -56,7 +56,7 @@ class Laws:
     def given(self) -> None:
         """Parameters, inputs and what is wanted have the first choice of names."""
         known, sheet = self.sheet.known, self.sheet
-        known[self._closing] = _CLOSING
+        known[self.closing] = _CLOSING
         for s in self.m.signals.values():
             if s.causality in ("parameter", "input"):
                 known[s.node] = sheet.show(s)
@@ -106,7 +106,7 @@ class Laws:
         for symbol, rate, start in zip(symbols, turning.rates, starts, strict=True):
             name = sheet.name(symbol, symbol.value[1])
             sheet.declare(heading, name, "1", sheet.text_of(name), self._started(symbol, start))
-            section.say(f"der({name}) = ", rate + self._closing * turning.excess * symbol)
+            section.say(f"der({name}) = ", rate + self.closing * turning.excess * symbol)
         return section
 
     def winding(self, w: Winding) -> None:
@@ -167,11 +167,15 @@ class Laws:
             section.say(f"{name} = ", value)
             symbol = self.symbol("gap", name)
             sheet.known[symbol] = name
-            terms.append(factor * self._closing ** (len(factors) - order) * symbol)
-            size = f"/{number(self.start.length)}" if row.unit == "m" else ""
-            self._checks.setdefault((held.element, is_rate), []).append(f"abs({name}){size}")
+            terms.append(factor * self.closing ** (len(factors) - order) * symbol)
+            self.check(held.element, name, row.unit, is_rate=is_rate)
         section.say("0 = ", self.m.graph.sum(terms))
         return section
+
+    def check(self, element: str, gap: str, unit: str, *, is_rate: bool) -> None:
+        """The gap, or its rate, must be none at the start; `unit` is that of the gap."""
+        size = f"/{number(self.start.length)}" if unit == "m" else ""
+        self._checks.setdefault((element, is_rate), []).append(f"abs({gap}){size}")
 
     def events(self) -> None:
         """Those that set states; a state is set in one `when` only (section 8.3.6)."""
@@ -226,7 +230,7 @@ class Laws:
         yield from local
         yield from written.function()
         yield from self._headed("parameters", written.parameters(self.start.values, d.parameters))
-        if written.uses(self._closing):
+        if written.uses(self.closing):
             rate = f'parameter Real {_CLOSING}(unit="1/s", min=0) = {number(_CLOSING_RATE)}'
             yield wrapped(f"{rate}{comment(_CLOSING_TEXT)};")
         yield from written.ports()

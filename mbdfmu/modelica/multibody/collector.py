@@ -52,18 +52,19 @@ class _Collector:
     def __init__(self, subject: Subject) -> None:
         self.m = subject.model
         self.graph = self.m.graph
-        self.laws = Laws(subject, typed, [LOAD, WORLD, "SI"])
+        tree = spanning_tree(self.m)
+        choice = choose(self.m, tree, Beginning(self.m, subject.start, ()), bool(subject.start.redundant))
+        self.tree = tree.without(choice.written_out)
+        self.classes = {fact.name: fact.text for fact in self.tree.local.values()}
+        self.laws = Laws(subject, typed, [LOAD, WORLD, "SI", *self.classes])
         self.sheet = self.laws.sheet
         self.laws.given()
         self.sheet.reserve(_COMPONENTS)
-        tree = spanning_tree(self.m)
-        choice = choose(self.m, tree, Beginning(self.m, subject.start, ()), bool(subject.start.redundant))
-        tree = tree.without(choice.written_out)
         self.begin = Beginning(self.m, subject.start, choice.dependent)
         read = list(self._read(subject))
-        self.mechanism = Mechanism(self.m, tree, self.begin, self.sheet.names, self.sheet.known, carried(read))
+        self.mechanism = Mechanism(self.m, self.tree, self.begin, self.sheet.names, self.sheet.known, carried(read))
         watch(self.mechanism, [s.node for s in self.laws.wanted])
-        library = labels((*tree.joints, *tree.closing))
+        library = labels((*self.tree.joints, *self.tree.closing, *self.tree.local))
         skipped = {k for k, label, *_ in numbered(self.m) if label in library} | choice.repeated
         self.left_out = [f"{label} ({row.direction})" for k, label, row, _ in numbered(self.m) if k in choice.repeated]
         self.balances = Balances(self.m, frozenset(skipped))
@@ -72,6 +73,7 @@ class _Collector:
 
     def text(self) -> str:
         """Everything, in the order in which it is read."""
+        self._local_joints()
         self._own_coordinates()
         self.laws.states()
         self.laws.unknowns()
@@ -87,9 +89,10 @@ class _Collector:
         self.sheet.said += [s.node for s in self.laws.wanted]
         self._define_missing()
         self.laws.outputs()
-        loads = any(c.kind == LOAD for c in diagram.components.values())
+        if any(c.kind == LOAD for c in diagram.components.values()):
+            self.classes[LOAD] = LOAD_TEXT
         return self.laws.text(
-            local=[f"{INDENT}import {SI};", *([LOAD_TEXT.rstrip("\n")] if loads else [])],
+            local=[f"{INDENT}import {SI};", *(text.rstrip("\n") for text in self.classes.values())],
             connections=diagram.lines(),
             annotations=[
                 f"Diagram(coordinateSystem(preserveAspectRatio=true, extent={diagram.extent()}))",
@@ -107,6 +110,18 @@ class _Collector:
         yield from (y.equation for y in m.unknowns)
         yield from (node for event in m.events for node in (event.indicator, *(s.value for s in event.settings)))
         yield from m.generalized_forces.values()
+
+    def _local_joints(self) -> None:
+        """Those that are classes of the text: their multipliers and gaps are variables of the components."""
+        by_label = {c.label: c for c in self.m.constraints}
+        for name, fact in self.tree.local.items():
+            component = self.mechanism.hold(name, fact, self.laws.closing)
+            label = f"joint '{name}'"
+            rows = [row for primitive in by_label[label].primitives for row in primitive.rows]
+            for row, multiplier, gap in zip(rows, fact.multipliers, fact.gaps, strict=True):
+                self.sheet.known[self.graph.symbol("lam", f"{label} ({row.direction})")] = f"{component}.{multiplier}"
+                self.laws.check(label, f"{component}.{gap}", row.unit, is_rate=False)
+                self.laws.check(label, f"{component}.{gap.replace('gap', 'gap_rate')}", row.unit, is_rate=True)
 
     def _own_coordinates(self) -> None:
         """That belong to no body."""

@@ -85,6 +85,8 @@ def choose(model: SymbolicModel, tree: Tree, begin: Place, repeats: bool) -> Cho
     rest = _without(seen(own), first)
     kept = set(_pivots(rest.T)) if repeats else set(range(len(own)))
     repeated = frozenset(k for n, (k, _) in enumerate(own) if n not in kept)
+    local = {f"joint '{name}'": name for name in tree.local}
+    written_out |= {local[label] for k, label, *_ in numbered(model) if k in repeated and label in local}
     return Choice(frozenset(dependent), repeated, frozenset(written_out))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mbdfmu.counterparts import MULTIBODY, TURNING, Library, Moving
+from mbdfmu.counterparts import MULTIBODY, TURNING, Library, Local, Moving
 from mbdfmu.description import GROUND
 from mbdfmu.expressions import Node
 from mbdfmu.expressions.opcodes import CONST, NEG
@@ -159,7 +159,7 @@ class Mechanism:
 
     def _measured(self, joint: str | None) -> str:
         """The body of a joint on which a sensor is wanted."""
-        if joint is None or f"joint '{joint}'" not in self._carried:
+        if joint is None or joint in self.tree.local or f"joint '{joint}'" not in self._carried:
             return ""
         i, j = self.m.joined[joint].ends
         body: str = j.body if j.body != GROUND else i.body
@@ -307,8 +307,19 @@ class Mechanism:
         place = column + (3 if self._measured(joint) else 2), self.new_row()
         self._connect(joint, fact, self._axes(joint, fact.parameters), place, "")
 
+    def hold(self, joint: str, fact: Local, closing_rate: Node) -> str:
+        """A joint that is a class of the text itself; returns the component."""
+        name = self.components[joint] = self.names.new(joint)
+        element: Any = self.m.description.joints[joint]
+        given: dict[str, Statement] = {key: (self.resolve(getattr(element, f)),) for key, f in fact.parameters.items()}
+        i, j = (frame.body for frame in self.m.joined[joint].ends)
+        column = self.column(i if i != GROUND else j) + 2
+        place = column, self.below(column - 1, column, column + 1)
+        self._connect(joint, fact, {**given, "closing_rate": (closing_rate,)}, place, "")
+        return name
+
     def _connect(
-        self, joint: str, fact: Library, given: dict[str, Statement], place: tuple[float, float], parent: str
+        self, joint: str, fact: Library | Local, given: dict[str, Statement], place: tuple[float, float], parent: str
     ) -> None:
         name, (i, j) = self.components[joint], self.m.joined[joint].ends
         column, row = place

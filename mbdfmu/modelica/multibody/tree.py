@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
-from mbdfmu.counterparts import Library
+from mbdfmu.counterparts import Library, Local
 from mbdfmu.description import GROUND
 from mbdfmu.frames import Placed
 from mbdfmu.joints import JointElement
@@ -28,11 +29,15 @@ class Hung:
 
 @dataclass(frozen=True)
 class Tree:
-    """Bodies in the order from the ground outwards, joints of the tree, and revolutes that close planar loops."""
+    """Bodies in the order from the ground outwards, joints of the tree, and what holds beside them.
+
+    `closing` are revolutes that close planar loops, `local` joints that are classes of the text itself.
+    """
 
     hung: tuple[Hung, ...]
     joints: dict[str, Library]
     closing: dict[str, Library]
+    local: dict[str, Local]
 
     @property
     def free(self) -> list[str]:
@@ -40,8 +45,9 @@ class Tree:
         return [h.body for h in self.hung if h.joint is None]
 
     def without(self, names: Collection[str]) -> Tree:
-        """The same, where some joints do not close loops."""
-        return replace(self, closing={name: fact for name, fact in self.closing.items() if name not in names})
+        """The same, where some joints are no components."""
+        closing = {name: fact for name, fact in self.closing.items() if name not in names}
+        return replace(self, closing=closing, local={n: fact for n, fact in self.local.items() if n not in names})
 
 
 def steady(frame: Placed) -> bool:
@@ -63,11 +69,27 @@ def spanning_tree(model: SymbolicModel) -> Tree:
             left.append(name)
     elements = model.description.joints
     joints = {name: elements[name].modelica for name in elements if name in taken}  # type: ignore[attr-defined]
-    closing = {}
-    for name in (name for name in elements if name in left and model.dimensions == 2):
-        if (fact := elements[name].closing) is not None:  # type: ignore[attr-defined]
+    closing: dict[str, Library] = {}
+    local: dict[str, Local] = {}
+    for name, element in elements.items():
+        if not isinstance(element, JointElement) or name in taken:
+            continue
+        fact = element.closing if name in left else element.modelica
+        if isinstance(fact, Local) and _stays(model, name, fact):
+            local[name] = fact
+        elif isinstance(fact, Library) and name in left and model.dimensions == 2:
             closing[name] = fact
-    return Tree(tuple(_hang(model, taken)), joints, closing)
+    return Tree(tuple(_hang(model, taken)), joints, closing, local)
+
+
+def _stays(model: SymbolicModel, name: str, fact: Local) -> bool:
+    """Whether a joint acts all the time, by parameters alone."""
+    element: Any = model.description.joints[name]
+    frames = model.joined[name].ends
+    written = {w.text: w.node for w in model.written}
+    values = [getattr(element, key) for key in fact.parameters.values()]
+    nodes = [written[value] for value in values if isinstance(value, str)]
+    return element.active and all(map(steady, frames)) and all(s.value[0] == "p" for n in nodes for s in n.support)
 
 
 def _candidates(model: SymbolicModel) -> Iterator[tuple[tuple[int, bool, int], str]]:
