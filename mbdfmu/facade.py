@@ -484,8 +484,8 @@ class Model:
         """Write the model as Modelica text, `path` ending in .mo; docs/modelica.md says what each style offers.
 
         `style` "multibody" has components of the Modelica Standard Library, "equations" needs no library, "wrapper" is
-        the interface of the model's FMU. `signals` are patterns of signals to be variables beside the outputs (of style
-        "equations"). `parameters`, `start` and `assemble` say where the model begins, as in `simulate`.
+        the interface of the model's FMU. `signals` are patterns of signals to be variables beside the outputs, where
+        a style has equations. `parameters`, `start` and `assemble` say where the model begins, as in `simulate`.
         """
 
         def begin() -> Simulation:

@@ -41,7 +41,7 @@ STYLES = ("multibody", "equations", "wrapper")  # spelled out as in export_fmu.p
     "--signals",
     multiple=True,
     metavar="PATTERN",
-    help="Signals to be variables beside the outputs, of style equations; repeatable.",
+    help="Signals to be variables beside the outputs, where a style has equations; repeatable.",
 )
 @click.option("--set", "parameters", multiple=True, metavar="NAME=VALUE", help="Parameter; repeatable.")
 @click.option("--start", multiple=True, metavar="NAME=VALUE", help="Where a coordinate begins; repeatable.")
