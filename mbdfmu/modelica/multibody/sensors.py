@@ -47,16 +47,16 @@ def watch(mechanism: Mechanism, formulas: Iterable[Node]) -> None:
     for marker, frame in model.markers.items():
         if frame.body == GROUND or not steady(frame):
             continue
+        connector, column = "", mechanism.column(frame.body) + 2
         for fact, port, kind, words in _POINTS:
             nodes = [model.signals[f"{marker}.{word}"].node for word in words[: len(model.gravity)]]
             if not any(node in read for node in nodes):
                 continue
-            column = mechanism.column(frame.body) + 2
             place = column, mechanism.below(column - 1, column)
-            name = mechanism.diagram.add(
-                Component(mechanism.names.new(f"{marker}.{kind}"), fact.name, {"resolveInFrame": (IN_WORLD,)}, place)
-            )
-            mechanism.diagram.connect(mechanism.attach(frame, marker, (column - 1, place[1])), f"{name}.frame_a")
+            connector = connector or mechanism.attach(frame, marker, (column - 1, place[1]))
+            name = mechanism.names.new(f"{marker}.{kind}")
+            mechanism.diagram.add(Component(name, fact.name, {"resolveInFrame": (IN_WORLD,)}, place))
+            mechanism.diagram.connect(connector, f"{name}.frame_a")
             for k, node in enumerate(nodes, 1):
                 mechanism.known.setdefault(node, f"{name}.{port}[{k}]")
 
