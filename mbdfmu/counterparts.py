@@ -65,15 +65,17 @@ class Equations:
 class Local:
     """A small class between two frames that the text brings with it.
 
-    It has a parameter `closing_rate`, and variables `gap` and `gap_rate` that have to be zero. Its rows are those of
-    the joint, differentiated until accelerations stand in them (T22.1): the states of the text stay what they are.
+    That of a joint has a parameter `closing_rate`, and variables `gap` and `gap_rate` that have to be zero. Its rows
+    are those of the joint, differentiated until accelerations stand in them (T22.1): the states stay what they are.
+    That of a force has an input, which is what the force is along its rate.
     """
 
     name: str
     text: str  # its definition, two columns in
     parameters: Mapping[str, str] = field(default_factory=dict)  # of the class: the field that gives it
-    multipliers: tuple[str, ...]  # its variables, by row of the joint
-    gaps: tuple[str, ...] = ("gap",)  # by row
+    multipliers: tuple[str, ...] = ()  # its variables, by row of the joint
+    gaps: tuple[str, ...] = ()  # by row
+    input: str = ""
     like: str = ""
     connectors: ClassVar[tuple[str, str]] = ("frame_a", "frame_b")
 
@@ -85,10 +87,32 @@ class Local:
     @property
     def modified(self) -> frozenset[str]:
         """All names that modifiers of the class may have."""
-        return frozenset((*self.parameters, "closing_rate"))
+        return frozenset((*self.parameters, *(["closing_rate"] if self.gaps else [])))
 
 
 Counterpart = Library | Equations | Local
+_LINE = """annotation(Icon(graphics={Line(points={{-90, 0}, {90, 0}}, thickness=1),
+          Text(extent={{-150, 60}, {150, 20}}, textString="%name")}));"""
+
+
+def line_force(like: str) -> Local:
+    """For a force along the line between its ends."""
+    text = f"""\
+  model LineForce "Force along the line between two points"
+    extends {MULTIBODY}.Interfaces.PartialTwoFrames;
+    Modelica.Blocks.Interfaces.RealInput force(unit="N") "pushes the points apart"
+      annotation(Placement(transformation(extent={{{{-20, -20}}, {{20, 20}}}}, rotation=270, origin={{0, 120}})));
+    Modelica.Units.SI.Position r[3] "from frame_a to frame_b, ground axes";
+  equation
+    r = frame_b.r_0 - frame_a.r_0;
+    frame_a.f = {MULTIBODY}.Frames.resolve2(frame_a.R, force*r/sqrt(r*r));
+    frame_b.f = -{MULTIBODY}.Frames.resolve2(frame_b.R, force*r/sqrt(r*r));
+    frame_a.t = zeros(3);
+    frame_b.t = zeros(3);
+    {_LINE}
+  end LineForce;
+"""
+    return Local(name="LineForce", text=text, input="force", like=like)
 
 
 def between_points(name: str, text: str, *, declarations: str, gap: str, force: str, size: str = "") -> str:
@@ -114,8 +138,7 @@ def between_points(name: str, text: str, *, declarations: str, gap: str, force: 
     frame_b.f = {MULTIBODY}.Frames.resolve2(frame_b.R, {force});
     frame_a.t = zeros(3);
     frame_b.t = zeros(3);
-    annotation(Icon(graphics={{Line(points={{{{-90, 0}}, {{90, 0}}}}, thickness=1),
-          Text(extent={{{{-150, 60}}, {{150, 20}}}}, textString="%name")}}));
+    {_LINE}
   end {name};
 '''
 

@@ -131,7 +131,9 @@ def facts() -> dict[str, list[Library]]:
 
 def local_facts() -> dict[str, list[Local]]:
     """The classes that elements bring with them."""
-    given = [fact for joint in JointElement.members().values() for fact in (joint.modelica, joint.closing)]
+    given: list[Counterpart | None] = [force.modelica for force in ForceElement.members().values()]
+    for joint in JointElement.members().values():
+        given += [joint.modelica, joint.closing]
     return {fact.name: [fact] for fact in given if isinstance(fact, Local)}
 
 
@@ -203,15 +205,15 @@ def test_every_model_is_read_and_uses_only_what_elements_say(name: str) -> None:
 
 @pytest.mark.parametrize(("section", "name", "dimensions"), list(cases()))
 def test_every_joint_and_force_is_read_and_is_what_it_says(section: str, name: str, dimensions: int) -> None:
-    text = written(sample(section, name, dimensions))
+    model = sample(section, name, dimensions)
+    text = written(model)
     rumoca.format(text)
     check_facts(text)
     check_diagram(text)
-    family: Any = JointElement if section == "joints" else ForceElement
-    fact = family.named(name).modelica
-    element = components(text).get("ELEMENT")
+    element: Any = getattr(model.description, section)["ELEMENT"]
+    fact = element.modelica if section == "joints" else element.counterpart(dimensions)
     if isinstance(fact, Library | Local):
-        assert element is not None and element[0] == fact.name
+        assert components(text)["ELEMENT"][0] == fact.name
     else:
         assert LOAD in {kind for kind, _ in components(text).values()}
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from pydantic import model_validator
 
 from mbdfmu import planar, spatial
-from mbdfmu.counterparts import Counterpart, Library
+from mbdfmu.counterparts import Counterpart
 from mbdfmu.description import Force, MarkerRef, NonNegative, TableName
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
@@ -28,10 +28,9 @@ class ForceElement(Force):
     modelica: ClassVar[Counterpart | None] = None  # what does the same in Modelica
     dimensions: ClassVar[tuple[int, ...]] = (2, 3)  # of the models in which it exists
 
-    @property
-    def is_counterpart(self) -> bool:
-        """Whether the class of the library does all that this one does, with the fields that it has."""
-        return isinstance(self.modelica, Library)
+    def counterpart(self, dimensions: int) -> Counterpart | None:
+        """What does all that this one does, with the fields that it has."""
+        return self.modelica
 
     def measures(self, ends: Ends, resolve: Resolve) -> Mapping[str, Measure]:
         """What any expression may know of it before its law is written: lengths, angles, with their rates."""

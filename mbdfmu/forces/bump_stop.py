@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import model_validator
 
-from mbdfmu.counterparts import Equations
+from mbdfmu.counterparts import Counterpart, Equations, line_force
 from mbdfmu.description import Direction, Flag, In, NonNegative, Positive, Value
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node, greater, select
@@ -16,7 +16,7 @@ from mbdfmu.frames import Law, Measure, Resolve
 class BumpStop(ScalarForce, name="bump_stop"):
     """Stops at a smallest and a largest length: k depth^e, damping that grows with the depth, never pulling (T4.6)."""
 
-    modelica = Equations(like="Translational.Components.ElastoGap in MultiBody.Forces.LineForceWithMass")
+    modelica = line_force(like="Translational.Components.ElastoGap in MultiBody.Forces.LineForceWithMass")
     parity: ClassVar = {d: {"length": "even", "force": "even"} for d in (2, 3)}
 
     lower: Annotated[Value | None, In("m")] = None  # none: no stop on this side
@@ -38,6 +38,10 @@ class BumpStop(ScalarForce, name="bump_stop"):
         if self.damping != 0 and self.damping_depth is None:
             raise ModelError("has damping; give the damping_depth at which it is full")
         return self
+
+    def counterpart(self, dimensions: int) -> Counterpart:
+        """That acts along the line."""
+        return self.modelica if self.axis is None else Equations()
 
     def measure(self, i: Any, j: Any, resolve: Resolve) -> Measure:
         return along(i, j, self.axis, resolve)

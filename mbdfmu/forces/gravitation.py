@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar
 
-from mbdfmu.counterparts import Equations
+from mbdfmu.counterparts import line_force
 from mbdfmu.description import In, NonNegative
 from mbdfmu.forces.base import ScalarForce
 from mbdfmu.frames import Law, Measure, Resolve, distance
@@ -11,7 +11,7 @@ from mbdfmu.frames import Law, Measure, Resolve, distance
 class Gravitation(ScalarForce, name="gravitation"):
     """Attraction of two point masses, G m_i m_j/r^2 (T4.8)."""
 
-    modelica = Equations(like="MultiBody.World with gravityType PointGravity")
+    modelica = line_force(like="MultiBody.World with gravityType PointGravity")
     parity: ClassVar = {d: {"length": "even", "force": "even"} for d in (2, 3)}
 
     mass_i: Annotated[NonNegative, In("kg")]

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import model_validator
 
-from mbdfmu.counterparts import Equations
+from mbdfmu.counterparts import Counterpart, Equations, line_force
 from mbdfmu.description import Direction, In, MarkerRef, Value
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
@@ -17,7 +17,7 @@ from mbdfmu.vectors import unit_of
 class Single(ForceBetween, name="single"):
     """Force on the origin of j along an axis of `frame`, or along the line from i to j (T4.5)."""
 
-    modelica = Equations(like="MultiBody.Forces.LineForceWithMass")
+    modelica = line_force(like="MultiBody.Forces.LineForceWithMass")
     parity: ClassVar = {2: {"force": "even"}, 3: {"force": "even"}}
 
     force: Annotated[Value, In("N")] = 0.0  # along the line: positive pushes the ends apart
@@ -29,6 +29,10 @@ class Single(ForceBetween, name="single"):
         if self.frame is not None and self.axis is None:
             raise ModelError('has a frame but no axis in it; give the "axis", or leave the frame out')
         return self
+
+    def counterpart(self, dimensions: int) -> Counterpart:
+        """That acts along the line."""
+        return self.modelica if self.axis is None else Equations()
 
     def outputs(self, dimensions: int) -> tuple[str, ...]:
         return ("force",)

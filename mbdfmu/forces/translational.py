@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar
 
-from mbdfmu.counterparts import Library, force
+from mbdfmu.counterparts import Counterpart, Equations, Library, force, line_force
 from mbdfmu.description import Direction, In, NonNegative, Value
 from mbdfmu.forces.base import SpringDamper, along
 from mbdfmu.frames import Kernel, Law, Measure, Resolve
@@ -24,10 +24,11 @@ class Translational(SpringDamper, name="translational"):
     force: Annotated[Value, In("N")] = 0.0  # of the actuator; positive pushes the ends apart
     axis: Annotated[Direction | None, In("1")] = None  # in frame i, to act along; none: the line between the ends
 
-    @property
-    def is_counterpart(self) -> bool:
-        """Without an actuator, an axis and tables."""
-        return self.axis is None and self.force == 0.0 and self.is_linear
+    def counterpart(self, dimensions: int) -> Counterpart:
+        """The library's has no actuator, axis or tables."""
+        if self.axis is not None:
+            return Equations()
+        return self.modelica if self.force == 0.0 and self.is_linear else line_force(self.modelica.name)
 
     def measure(self, i: Any, j: Any, resolve: Resolve) -> Measure:
         return along(i, j, self.axis, resolve)

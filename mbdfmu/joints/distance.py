@@ -24,7 +24,8 @@ class Distance(JointElement, name="distance"):
     Modelica.Units.SI.Force pull "of the rod, negative where it pushes";""",
             gap="sqrt(r*r) - length", force="pull*r/sqrt(r*r)",
         ),
-        parameters={"length": "length"}, multipliers=("pull",), like="MultiBody.Joints.SphericalSpherical",
+        parameters={"length": "length"}, multipliers=("pull",), gaps=("gap",),
+        like="MultiBody.Joints.SphericalSpherical",
     )  # fmt: skip
     parity: ClassVar = {2: {"angle": "odd"}}
 

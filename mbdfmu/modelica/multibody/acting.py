@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from mbdfmu.counterparts import MULTIBODY, Library
+from mbdfmu.counterparts import MULTIBODY, Equations, Library, Local
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
 from mbdfmu.modelica.balances import gradient
@@ -50,13 +50,13 @@ class Acting:
     def force(self, term: ForceTerm) -> Iterator[Statement]:
         """The equations of one force element."""
         element: Any = self._m.description.forces[term.name]
-        fact = element.modelica
+        fact = element.counterpart(self._m.dimensions)
         if fact is None:
             raise ModelError(
                 f"force '{term.name}': type '{element.type_name}' does not say what it is in Modelica; give the class "
                 "an entry `modelica`, or export in style equations, which has it"
             )
-        if isinstance(fact, Library) and element.is_counterpart and all(map(steady, term.ends)):
+        if not isinstance(fact, Equations) and all(map(steady, term.ends)):
             yield from self._component(term, element, fact)
             return
         yield from self.loads(term.name, self._pushed(term))
@@ -98,11 +98,11 @@ class Acting:
 
     # ---- forces of the library
 
-    def _component(self, term: ForceTerm, element: Any, fact: Library) -> Iterator[Statement]:
+    def _component(self, term: ForceTerm, element: Any, fact: Library | Local) -> Iterator[Statement]:
         resolve = self._mechanism.resolve
         given: dict[str, Statement] = {key: (resolve(getattr(element, f)),) for key, f in fact.parameters.items()}
         resolved = getattr(element, "frame", None)
-        if fact.inputs:
+        if isinstance(fact, Library) and fact.inputs:
             where = f"{MULTIBODY}.Types.ResolveInFrameAB"
             given["resolveInFrame"] = (f"{where}.frame_resolve" if resolved is not None else f"{where}.frame_a",)
         i, j = term.ends[0], term.ends[1]
@@ -116,6 +116,9 @@ class Acting:
         for frame, port, end, place in ends:
             connector = self._mechanism.attach(frame, f"{term.name}.{end}", place, right=end == "j")
             self._diagram.connect(connector, f"{name}.{port}")
+        if isinstance(fact, Local):
+            yield f"{name}.{fact.input} = ", self._graph.sum(effort.effort for effort in term.load.efforts)
+            return
         for port, key in fact.inputs.items():
             yield f"{name}.{port} = ", *vector(*self._components(f"{term.name}.{key}"))
 

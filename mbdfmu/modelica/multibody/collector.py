@@ -7,8 +7,10 @@ the variables of those components.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from mbdfmu.coordinates import QUATERNION
+from mbdfmu.counterparts import Local
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
 from mbdfmu.expressions.opcodes import LOAD as SYMBOL
@@ -55,8 +57,10 @@ class _Collector:
         tree = spanning_tree(self.m)
         choice = choose(self.m, tree, Beginning(self.m, subject.start, ()), bool(subject.start.redundant))
         self.tree = tree.without(choice.written_out)
-        self.classes = {fact.name: fact.text for fact in self.tree.local.values()}
-        self.laws = Laws(subject, typed, [LOAD, WORLD, "SI", *self.classes])
+        forces: list[Any] = list(self.m.description.forces.values())
+        facts = [*self.tree.local.values(), *(force.counterpart(self.m.dimensions) for force in forces)]
+        self.classes = {LOAD: LOAD_TEXT} | {fact.name: fact.text for fact in facts if isinstance(fact, Local)}
+        self.laws = Laws(subject, typed, [WORLD, "SI", *self.classes])
         self.sheet = self.laws.sheet
         self.laws.given()
         self.sheet.reserve(_COMPONENTS)
@@ -89,10 +93,10 @@ class _Collector:
         self.sheet.said += [s.node for s in self.laws.wanted]
         self._define_missing()
         self.laws.outputs()
-        if any(c.kind == LOAD for c in diagram.components.values()):
-            self.classes[LOAD] = LOAD_TEXT
+        kinds = {component.kind for component in diagram.components.values()}
+        classes = [text.rstrip("\n") for name, text in self.classes.items() if name in kinds]
         return self.laws.text(
-            local=[f"{INDENT}import {SI};", *(text.rstrip("\n") for text in self.classes.values())],
+            local=[f"{INDENT}import {SI};", *classes],
             connections=diagram.lines(),
             annotations=[
                 f"Diagram(coordinateSystem(preserveAspectRatio=true, extent={diagram.extent()}))",
