@@ -6,7 +6,7 @@ are v = B dc/dt, where B solves the rows of the tree's joints beside those that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,9 +45,9 @@ def numbered(model: SymbolicModel) -> Iterator[tuple[int, str, Row, bool]]:
         yield k, label, row, active
 
 
-def choose(model: SymbolicModel, tree: Tree, begin: Place, repeats: bool) -> Choice:
-    """`repeats`: whether any row of the whole model repeats others."""
-    if not (tree.closing or repeats):
+def choose(model: SymbolicModel, tree: Tree, begin: Place, redundant: Collection[int]) -> Choice:
+    """`redundant` are the rows that the solver lets go since they repeat others."""
+    if not (tree.closing or redundant):
         return Choice(frozenset(), frozenset(), frozenset())
     names = {f"joint '{name}'": name for name in (*tree.joints, *tree.closing)}
     loops: dict[str, list[tuple[int, Row]]] = {name: [] for name in tree.closing}
@@ -76,18 +76,25 @@ def choose(model: SymbolicModel, tree: Tree, begin: Place, repeats: bool) -> Cho
     first, written_out = seen([]), set()
     for name, given in loops.items():
         both = np.vstack((first, seen(given)))
-        if repeats and len(_pivots(both.T)) < len(both):
+        if redundant and len(_pivots(both.T)) < len(both):
             written_out.add(name)
             own += given
         else:
             first = both
     dependent = {keys[k] for k in _pivots(first)}
-    rest = _without(seen(own), first)
-    kept = set(_pivots(rest.T)) if repeats else set(range(len(own)))
-    repeated = frozenset(k for n, (k, _) in enumerate(own) if n not in kept)
+    repeated = _repeated([k for k, _ in own], _without(seen(own), first), redundant) if redundant else frozenset()
     local = {f"joint '{name}'": name for name in tree.local}
     written_out |= {local[label] for k, label, *_ in numbered(model) if k in repeated and label in local}
     return Choice(frozenset(dependent), repeated, frozenset(written_out))
+
+
+def _repeated(numbers: Sequence[int], rows: Array, redundant: Collection[int]) -> frozenset[int]:
+    """The numbers of rows that others make up: the solver's choice as far as these rows know of the same others."""
+    kept: list[int] = []
+    for late in (False, True):
+        own = [n for n, k in enumerate(numbers) if (k in redundant) is late]
+        kept += [own[n] for n in _pivots(_without(rows[own], rows[kept]).T)]
+    return frozenset(k for n, k in enumerate(numbers) if n not in kept)
 
 
 def _coordinates(model: SymbolicModel, tree: Tree) -> tuple[list[tuple[str, str]], list[Entries]]:
