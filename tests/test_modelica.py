@@ -150,6 +150,13 @@ def test_an_event_sees_what_was_there_before_it(tmp_path: Path) -> None:
     assert (result["m.one"][-1], result["m.other"][-1]) == (2, 1)
 
 
+def test_events_at_the_start_see_each_other(tmp_path: Path) -> None:
+    events = {"one": {"when": "bar.phi < 0.5", "set": {"n": "n + 1"}}, "two": {"when": "n > 0.5", "set": {"n": "10*n"}}}
+    model = swing(states={"n": {"rate": 0}}, events=events, outputs={"shown": "n"})
+    assert model.simulate(0.1, 0.05)["shown"][-1] == 10
+    assert simulated(exported(model, tmp_path), "swing", 0.1, {})["m.shown"][-1] == 10
+
+
 @pytest.mark.parametrize(("when", "becomes"), [("bar.phi < 0.5", 5), ("bar.phi > 0.5", 1)])
 def test_an_event_may_be_true_at_the_start(when: str, becomes: float, tmp_path: Path) -> None:
     model = swing(
@@ -165,6 +172,23 @@ def test_outputs_may_depend_on_parameters_alone(tmp_path: Path) -> None:
     text = exported(model, tmp_path)
     assert text.count(" area") == 2  # its declaration and its equation
     compared(model, 0.2, tmp_path)
+
+
+def test_conditions_are_numbers_where_they_are_shown(tmp_path: Path) -> None:
+    outputs = {"low": "bar.phi < -0.3", "double": "2*(bar.phi < -0.3) + if(bar.phi < -0.3, 0.5, 0)", "wide": "size > 2"}
+    model = swing(parameters={"size": 3.0}, outputs=outputs)
+    text = exported(model, tmp_path)
+    assert "low = (if noEvent(bar_phi < -0.3) then 1 else 0);" in text
+    assert simulated(text, "swing", 0.97, {})["m.double"][-1] == 2.5
+
+
+def test_outputs_may_be_the_same_and_rates_of_what_moves_with_time(tmp_path: Path) -> None:
+    markers = {"belt": {"body": "ground", "at": ["sin(3*time)", "2*time"]}}
+    model = swing(
+        markers=markers, outputs={"one": "belt.vx", "same": "3*cos(3*time)", "up": "belt.vy", "two": "2*bar.x"}
+    )
+    assert "two = 2*bar_x" in exported(model, tmp_path)
+    compared(model, 0.5, tmp_path)
 
 
 def test_what_jumps_with_time_makes_events(tmp_path: Path) -> None:

@@ -239,6 +239,13 @@ def test_a_loop_in_space_is_closed_by_a_local_model() -> None:
     assert "abs(ball.gap[1])" in text  # at the start
 
 
+def test_a_spring_that_changes_is_no_component_of_the_library() -> None:
+    spring = link("translational", on("ground", 0, 1), on("body"), stiffness="100*(1 + 0.5*sin(time))")
+    body = {"body": {"mass": 1, "inertia": 0.1, "position": [0, 0], "free": True}}
+    text = written(mbd.Model.from_description(planar_model("changing", bodies=body, forces={"spring": spring})))
+    assert "SpringDamperParallel" not in text and "  Load spring " in text
+
+
 def test_rows_that_are_nothing_but_rounding_are_left_out() -> None:
     """Two guides on one slanted line: what the second one adds is 1e-17."""
     guide = link("prismatic", on("ground"), on("body"), axis=[1, 0.2])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from mbdfmu.coordinates import QUATERNION, ROTATIONS
 from mbdfmu.expressions import Node
+from mbdfmu.expressions.opcodes import LOAD
 from mbdfmu.frames import Row
 from mbdfmu.orientation import rotation
 from mbdfmu.signals import Coordinate, SymbolicModel
@@ -55,6 +56,7 @@ class Balances:
         self._graph = model.graph
         self._forces: dict[str, list[Node]] = {c.name: [] for c in model.coordinates}
         self._inertia: dict[str, list[Node]] = {c.name: [] for c in model.coordinates}
+        self._measures = dict(_measures(model))
         self.silent: list[Node] = []  # the multipliers of rows that are left out, or rest
         self.held = list(self._rows(dropped))
         self._bodies()
@@ -87,11 +89,18 @@ class Balances:
                 if constraint.active and number not in dropped:
                     values = [row.value]
                     for _ in range({"position": 2, "velocity": 1, "acceleration": 0}[row.level]):
-                        values.append(self._m.rate(values[-1]))
+                        values.append(self._rate(values[-1]))
                     yield Held(constraint.label, constraint.name, row, multiplier, tuple(values))
                 else:
                     self.silent.append(multiplier)
                 number += 1
+
+    def _rate(self, value: Node) -> Node:
+        """The derivative, in which those of joints' coordinates stay what they are: variables, where there are some."""
+        inside = self._graph.substitute([value], self._measures)[0]
+        names = {symbol: measure for measure, symbol in self._measures.items() if symbol in inside.support}
+        slopes = [self._graph.diff(inside, symbol) * self._m.rate(measure) for symbol, measure in names.items()]
+        return self._graph.substitute([self._graph.sum([self._m.rate(inside), *slopes])], names)[0]
 
     def _constraint_forces(self) -> None:
         for held in self.held:
@@ -148,6 +157,15 @@ class Balances:
                     self._forces[c].append(0.5 * slope * symbol("v", a) * symbol("v", b))
         for name, force in m.generalized_forces.items():
             self._forces[name].append(force)
+
+
+def _measures(model: SymbolicModel) -> Iterator[tuple[Node, Node]]:
+    """The free coordinates of joints and their rates, unless they are symbols, with symbols for them."""
+    for name, joined in model.joined.items():
+        for word in (word for key in joined.free for word in (key, f"{key}_rate")):
+            node = model.signals[f"{name}.{word}"].node
+            if node.op != LOAD:
+                yield node, model.graph.symbol("measure", f"{name}.{word}")
 
 
 def rotation_matrix(model: SymbolicModel, body: str) -> dict[Node, Node]:

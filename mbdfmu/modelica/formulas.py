@@ -171,7 +171,7 @@ class Formulas:
             return
         found = self._made(node)
         if node in self._forced:
-            self._enter(node, self._forced[node], found.text)
+            self._enter(node, self._forced[node], (_as_number(node, found) if node.op in _BOOLEAN else found).text)
             return
         cost = (node.op not in (CONST, NEG)) + sum(self._costs[a] for a in node.args)
         self._texts[node], self._costs[node] = found, cost
@@ -226,16 +226,16 @@ class Formulas:
     def _value(self, node: Node) -> _Text:
         """As a number: conditions are 1 or 0."""
         found = self._texts[node]
-        if node.op not in _BOOLEAN or node in self._known:
-            return found
-        return _Text(f"(if noEvent({found.text}) then 1 else 0)", _ATOM)
+        return _as_number(node, found) if self._is_condition(node) else found
 
     def _truth(self, node: Node) -> _Text:
         """As a condition: numbers other than 0 are true."""
         found = self._texts[node]
-        if node.op in _BOOLEAN and node not in self._known:
-            return found
-        return _Text(f"abs({found.text}) > 0", _RELATION)
+        return found if self._is_condition(node) else _Text(f"abs({found.text}) > 0", _RELATION)
+
+    def _is_condition(self, node: Node) -> bool:
+        """Whether the text is true or false; variables are numbers."""
+        return node.op in _BOOLEAN and node not in self._known and node not in self._forced
 
     def _relation(self, node: Node) -> _Text:
         if node.op == NOT:
@@ -335,6 +335,12 @@ def _written(node: Node, args: Sequence[_Text]) -> _Text:
     inside = ", ".join(a.text for a in args)
     call = f"{BY_CODE[op].name.lower()}({inside})"  # Modelica calls them as we do
     return _Text(f"noEvent({call})" if op == FLOOR and not _is_steady(node) else call, _ATOM)
+
+
+def _as_number(node: Node, condition: _Text) -> _Text:
+    """A condition: 1 or 0."""
+    test = condition.text if _is_steady(node) else f"noEvent({condition.text})"
+    return _Text(f"(if {test} then 1 else 0)", _ATOM)
 
 
 def _is_steady(node: Node) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mbdfmu.coordinates import QUATERNION
-from mbdfmu.expressions import Node
+from mbdfmu.expressions import Node, greater, select
 from mbdfmu.expressions.opcodes import LOAD, SUB
 from mbdfmu.modelica.balances import Held, Turning, is_rotation
 from mbdfmu.modelica.formulas import BEFORE
@@ -71,13 +71,15 @@ class Laws:
     def outputs(self) -> None:
         """Wanted signals are variables, whether anything else uses them or not."""
         section, sheet = self.sheet.section("outputs", "output"), self.sheet
-        for s in self.wanted:
+        there = {*sheet.running(sheet.known), *sheet.running(sheet.forced)}
+        for s, node in zip(self.wanted, sheet.running(s.node for s in self.wanted), strict=True):
             name = sheet.show(s)
             if sheet.known.get(s.node) == name:
                 continue  # a variable anyway
-            moving = any(symbol.value[0] != "p" for symbol in s.node.support)
-            if s.node.op != LOAD and moving and s.node not in sheet.forced and s.node not in sheet.known:
+            moving = any(symbol.value[0] != "p" for symbol in node.support)
+            if node.op != LOAD and moving and node not in there:
                 sheet.forced[s.node] = name
+                there.add(node)
                 section.say(s.node)
             else:
                 section.say(f"{name} = ", s.node)
@@ -203,16 +205,15 @@ class Laws:
 
     def _events_at_the_start(self) -> None:
         """A condition that is true at the start counts too, but nothing becomes true there for a `when`."""
-        starts = {self.symbol("x", s.name): s.start for s in self.m.states}
-        for symbol, start in starts.items():
-            parts: list[Part] = []
-            for event in reversed(self.m.events):  # the last one counts
-                for s in event.settings:
-                    if s.state == symbol.value[1]:
-                        indicator, value = self.m.graph.substitute([event.indicator, s.value], starts)
-                        parts += ["if ", indicator, " > 0 then ", value, " else "]
-            if parts:
-                self.sheet.initial.say(f"{self.sheet.known[symbol]} = ", *parts, start)
+        values = {self.symbol("x", s.name): s.start for s in self.m.states}
+        for event in self.m.events:  # in this order, each seeing what the others have set
+            targets = [self.symbol("x", s.state) for s in event.settings]
+            given = [event.indicator, *(s.value for s in event.settings)]
+            indicator, *becoming = self.m.graph.substitute(given, values)
+            for symbol, value in zip(targets, becoming, strict=True):
+                values[symbol] = select(greater(indicator, 0.0), value, values[symbol])
+        for symbol in dict.fromkeys(self.symbol("x", s.state) for event in self.m.events for s in event.settings):
+            self.sheet.initial.say(f"{self.sheet.known[symbol]} = ", values[symbol])
 
     # ---- the whole
 

@@ -132,23 +132,22 @@ class Sheet:
 
     # ---- text
 
+    def running(self, nodes: Iterable[Node]) -> list[Node]:
+        """The same with time running, as they are written."""
+        return self._model.graph.substitute(list(nodes), {self._model.motion.pace: self._model.graph.one})
+
     def written(self) -> Written:
         """The formulas of everything, with time running."""
-        running = {self._model.motion.pace: self._model.graph.one}
-
-        def run(nodes: Iterable[Node]) -> list[Node]:
-            return self._model.graph.substitute(list(nodes), running)
-
         begun = [(-1, statement) for given in self._declared.values() for statement, _ in given]
         every = enumerate((*self.sections, self.initial))
         stated = [(k, statement) for k, section in every for statement in section.statements]
         roots = [(k, part) for k, statement in (*stated, *begun) for part in statement if isinstance(part, Node)]
         owners, before = [k for k, _ in roots], [node for _, node in roots]
-        after = run(before)
-        known = dict(zip(run(self.known), self.known.values(), strict=True))
+        after = self.running(before)
+        known = dict(zip(self.running(self.known), self.known.values(), strict=True))
         known = {node: text for node, text in known.items() if node.op != CONST}
-        forced = dict(zip(run(self.forced), self.forced.values(), strict=True))
-        signals = dict(zip(run(self._by_node), self._by_node.values(), strict=True))
+        forced = dict(zip(self.running(self.forced), self.forced.values(), strict=True))
+        signals = dict(zip(self.running(self._by_node), self._by_node.values(), strict=True))
         formulas = Formulas(after, known, forced, self._namer(owners, signals), self._tables.call)
         return Written(self, formulas, dict(zip(before, after, strict=True)), owners)
 

@@ -56,10 +56,15 @@ class Acting:
                 f"force '{term.name}': type '{element.type_name}' does not say what it is in Modelica; give the class "
                 "an entry `modelica`, or export in style equations, which has it"
             )
-        if not isinstance(fact, Equations) and all(map(steady, term.ends)):
+        if not isinstance(fact, Equations) and all(map(steady, term.ends)) and self._settled(element, fact):
             yield from self._component(term, element, fact)
             return
         yield from self.loads(term.name, self._pushed(term))
+
+    def _settled(self, element: Any, fact: Library | Local) -> bool:
+        """Whether what the class takes as parameters follows from parameters."""
+        nodes = [self._mechanism.resolve(getattr(element, key)) for key in fact.parameters.values()]
+        return all(symbol.value[0] == "p" for node in nodes for symbol in node.support)
 
     def _pushed(self, term: ForceTerm) -> dict[str, Node]:
         """Every effort along its rate (T4.0), by coordinate."""

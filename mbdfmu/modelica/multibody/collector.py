@@ -55,7 +55,7 @@ class _Collector:
         self.m = subject.model
         self.graph = self.m.graph
         tree = spanning_tree(self.m)
-        choice = choose(self.m, tree, Beginning(self.m, subject.start, ()), subject.start.redundant)
+        choice = choose(self.m, tree, Beginning(self.m, subject.start, ()), subject.start)
         self.tree = tree.without(choice.written_out)
         forces: list[Any] = list(self.m.description.forces.values())
         facts = [*self.tree.local.values(), *(force.counterpart(self.m.dimensions) for force in forces)]

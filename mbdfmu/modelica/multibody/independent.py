@@ -17,6 +17,7 @@ from mbdfmu.expressions import Node, evaluate
 from mbdfmu.frames import Row
 from mbdfmu.modelica.balances import gradient
 from mbdfmu.modelica.multibody.tree import Tree
+from mbdfmu.modelica.start import Start
 from mbdfmu.signals import SymbolicModel
 
 _REPEATS = 1e-8  # what is left of a row that repeats others, of what it was
@@ -45,8 +46,9 @@ def numbered(model: SymbolicModel) -> Iterator[tuple[int, str, Row, bool]]:
         yield k, label, row, active
 
 
-def choose(model: SymbolicModel, tree: Tree, begin: Place, redundant: Collection[int]) -> Choice:
-    """`redundant` are the rows that the solver lets go since they repeat others."""
+def choose(model: SymbolicModel, tree: Tree, begin: Place, start: Start) -> Choice:
+    """At the start, with the rows that the solver lets go there since they repeat others."""
+    redundant = start.redundant
     if not (tree.closing or redundant):
         return Choice(frozenset(), frozenset(), frozenset())
     names = {f"joint '{name}'": name for name in (*tree.joints, *tree.closing)}
@@ -61,7 +63,7 @@ def choose(model: SymbolicModel, tree: Tree, begin: Place, redundant: Collection
         elif active and row.level == "position":
             own.append((k, row))
     keys, coordinates = _coordinates(model, tree)
-    jacobian = _Jacobian(model, begin)
+    jacobian = _Jacobian(model, begin, start)
     rows = jacobian.of([*(gradient(model, row) for row in held), *coordinates])
     right = np.zeros((rows.shape[0], len(keys)))
     right[len(held) :] = np.eye(len(keys))
@@ -132,10 +134,10 @@ def _spins(model: SymbolicModel, i: str, j: str) -> Iterator[Entries]:
 
 
 class _Jacobian:
-    def __init__(self, model: SymbolicModel, begin: Place) -> None:
+    def __init__(self, model: SymbolicModel, begin: Place, start: Start) -> None:
         self._columns = {c.name: k for k, c in enumerate(model.coordinates)}
         self._begin = begin
-        self._numbers = {s.node: s.start or 0.0 for s in (*model.parameters, *model.inputs)}
+        self._numbers = {s.node: start.values[s.name] for s in (*model.parameters, *model.inputs)}
 
     def of(self, rows: Sequence[Entries]) -> Array:
         """The numbers at the start."""

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from mbdfmu.counterparts import MULTIBODY, TURNING, Library, Local, Moving
 from mbdfmu.description import GROUND
-from mbdfmu.expressions import Node
+from mbdfmu.expressions import Node, greater, select
 from mbdfmu.expressions.opcodes import CONST, NEG
 from mbdfmu.frames import Placed
 from mbdfmu.modelica.multibody.beginning import Beginning, Turn
@@ -112,7 +112,10 @@ class Mechanism:
     def _direction(self, gravity: list[Node]) -> list[Part]:
         along = [g for g in gravity if g is not self.graph.zero]
         if len(along) > 1:
-            return list(gravity)
+            square = self.graph.sum(g * g for g in along)
+            if square.op == CONST:
+                return list(gravity)
+            return [select(greater(square, 0.0), g, 1.0 if k == 1 else 0.0) for k, g in enumerate(gravity)]
         sign = "1" if _opposite(along[0]) is along[0] else "-1"
         return ["0" if g is self.graph.zero else sign for g in gravity]
 
