@@ -246,6 +246,13 @@ def test_a_spring_that_changes_is_no_component_of_the_library() -> None:
     assert "SpringDamperParallel" not in text and "  Load spring " in text
 
 
+def test_a_guide_that_turns_is_no_component_of_the_library() -> None:
+    guide = link("prismatic", on("ground"), on("body"), axis=["cos(time)", "sin(time)"])
+    body = {"body": {"mass": 1, "inertia": 0.1, "position": [0, 0]}}
+    text = written(mbd.Model.from_description(planar_model("turning", bodies=body, joints={"guide": guide})))
+    assert "Joints.Prismatic" not in text and "guide_gap_normal" in text
+
+
 def test_rows_that_are_nothing_but_rounding_are_left_out() -> None:
     """Two guides on one slanted line: what the second one adds is 1e-17."""
     guide = link("prismatic", on("ground"), on("body"), axis=[1, 0.2])

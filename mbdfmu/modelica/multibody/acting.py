@@ -15,7 +15,7 @@ from mbdfmu.expressions import Node
 from mbdfmu.modelica.balances import gradient
 from mbdfmu.modelica.multibody.mechanism import Mechanism
 from mbdfmu.modelica.multibody.parts import Component, vector
-from mbdfmu.modelica.multibody.tree import steady
+from mbdfmu.modelica.multibody.tree import Settled, steady
 from mbdfmu.modelica.sheet import Part, Statement
 from mbdfmu.signals import ForceTerm
 
@@ -41,6 +41,7 @@ class Acting:
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._mechanism, self._m = mechanism, mechanism.m
+        self._settled = Settled(mechanism.m)
         self._graph, self._diagram = mechanism.graph, mechanism.diagram
         self._body = {c.name: c.node for c in self._m.coordinates if c.node in self._m.description.bodies}
         self._own: dict[str, list[str]] = {}
@@ -60,11 +61,6 @@ class Acting:
             yield from self._component(term, element, fact)
             return
         yield from self.loads(term.name, self._pushed(term))
-
-    def _settled(self, element: Any, fact: Library | Local) -> bool:
-        """Whether what the class takes as parameters follows from parameters."""
-        nodes = [self._mechanism.resolve(getattr(element, key)) for key in fact.parameters.values()]
-        return all(symbol.value[0] == "p" for node in nodes for symbol in node.support)
 
     def _pushed(self, term: ForceTerm) -> dict[str, Node]:
         """Every effort along its rate (T4.0), by coordinate."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from mbdfmu.counterparts import Library, Local
 from mbdfmu.description import GROUND
@@ -55,9 +54,24 @@ def steady(frame: Placed) -> bool:
     return all(symbol.value[0] == "p" for node in frame.fixed for symbol in node.support)
 
 
+class Settled:
+    """Whether parameters alone decide what an element is given."""
+
+    def __init__(self, model: SymbolicModel) -> None:
+        self._moving = {w.text for w in model.written if any(s.value[0] != "p" for s in w.node.support)}
+
+    def __call__(self, element: object, fact: Library | Local) -> bool:
+        """For the fields that are parameters of its class."""
+        given = [getattr(element, key) for key in fact.parameters.values()]
+        return not any(
+            one in self._moving for value in given for one in (value if isinstance(value, tuple) else [value])
+        )
+
+
 def spanning_tree(model: SymbolicModel) -> Tree:
     """The tree of a model."""
-    candidates = sorted(_candidates(model), key=lambda item: item[0])
+    settled = Settled(model)
+    candidates = sorted(_candidates(model, settled), key=lambda item: item[0])
     groups = _Groups([GROUND, *model.description.bodies])
     taken: dict[str, tuple[str, str]] = {}
     left = []
@@ -75,28 +89,22 @@ def spanning_tree(model: SymbolicModel) -> Tree:
         if not isinstance(element, JointElement) or name in taken:
             continue
         fact = element.closing if name in left else element.modelica
-        if isinstance(fact, Local) and _stays(model, name, fact):
+        if isinstance(fact, Local) and element.active and _is_steady(model, name) and settled(element, fact):
             local[name] = fact
         elif isinstance(fact, Library) and name in left and model.dimensions == 2:
             closing[name] = fact
     return Tree(tuple(_hang(model, taken)), joints, closing, local)
 
 
-def _stays(model: SymbolicModel, name: str, fact: Local) -> bool:
-    """Whether a joint acts all the time, by parameters alone."""
-    element: Any = model.description.joints[name]
-    frames = model.joined[name].ends
-    written = {w.text: w.node for w in model.written}
-    values = [getattr(element, key) for key in fact.parameters.values()]
-    nodes = [written[value] for value in values if isinstance(value, str)]
-    return element.active and all(map(steady, frames)) and all(s.value[0] == "p" for n in nodes for s in n.support)
+def _is_steady(model: SymbolicModel, joint: str) -> bool:
+    return all(map(steady, model.joined[joint].ends))
 
 
-def _candidates(model: SymbolicModel) -> Iterator[tuple[tuple[int, bool, int], str]]:
+def _candidates(model: SymbolicModel, settled: Settled) -> Iterator[tuple[tuple[int, bool, int], str]]:
     for k, (name, joint) in enumerate(model.description.joints.items()):
         if isinstance(joint, JointElement) and isinstance(joint.modelica, Library) and joint.active:
             freedoms = joint.freedoms.of(model.dimensions)
-            if freedoms is not None and all(map(steady, model.joined[name].ends)):
+            if freedoms is not None and _is_steady(model, name) and settled(joint, joint.modelica):
                 yield (freedoms, joint.closing is not None, k), name
 
 
