@@ -315,14 +315,15 @@ def test_numbers_and_strings_are_written_as_modelica_has_them() -> None:
     assert quoted('a "b" \\ c\td') == '"a \\"b\\" \\\\ c d"'
 
 
-def test_text_grows_with_the_number_of_bodies(tmp_path: Path) -> None:
+@pytest.mark.parametrize("style", ["equations", "multibody"])
+def test_text_grows_with_the_number_of_bodies(style: str, tmp_path: Path) -> None:
     """A thousand bodies take four times what a quarter of them takes, and some rounding of clocks."""
     costs, sizes = [], []
     for links in (250, 1000):
         model = mbd.models.load("chain", N=links)
         model.start()
         begun = time.process_time()
-        sizes.append(len(exported(model, tmp_path)))
+        sizes.append(len(exported(model, tmp_path, style)))
         costs.append(time.process_time() - begun)
     assert sizes[1] < 4.5 * sizes[0]
     assert costs[1] < 8 * costs[0]
