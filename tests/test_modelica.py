@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from reference.force_models import cases, described, element
-from reference.modelica import compared, exported, ramps, simulated
+from reference.modelica import compared, exported, ramps, read, simulated
 from reference.models import link, on
 from reference.models import model as planar_model
 from reference.spatial_models import JOINTS, RELATIONS, joint_model, relation_model
@@ -336,6 +336,7 @@ def test_text_grows_with_the_number_of_bodies(style: str, tmp_path: Path) -> Non
 def test_the_wrapper_says_what_the_fmu_has(name: str, tmp_path: Path) -> None:
     model = mbd.models.load(name)
     text = exported(model, tmp_path, "wrapper")
+    read(text)
     findings = rumoca.validate_source(text)
     assert not [f for f in findings if "warning" not in str(f)], findings
     assert text.startswith(f"partial block {identifier(name)}_fmu ")

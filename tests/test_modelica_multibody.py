@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from modelica_samples import cases, sample
-from reference.modelica import POINTS, TIGHT, deviations, ramps
+from reference.modelica import POINTS, TIGHT, deviations, ramps, read
 from reference.models import link, on
 from reference.models import model as planar_model
 
@@ -198,7 +198,7 @@ def check_diagram(text: str) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_is_read_and_uses_only_what_elements_say(name: str) -> None:
     text = written(load(name))
-    rumoca.format(text)
+    read(text)
     check_facts(text)
     check_diagram(text)
 
@@ -207,7 +207,7 @@ def test_every_model_is_read_and_uses_only_what_elements_say(name: str) -> None:
 def test_every_joint_and_force_is_read_and_is_what_it_says(section: str, name: str, dimensions: int) -> None:
     model = sample(section, name, dimensions)
     text = written(model)
-    rumoca.format(text)
+    read(text)
     check_facts(text)
     check_diagram(text)
     element: Any = getattr(model.description, section)["ELEMENT"]
@@ -221,7 +221,7 @@ def test_every_joint_and_force_is_read_and_is_what_it_says(section: str, name: s
 @pytest.mark.parametrize("name", OWN)
 def test_our_own_models_are_read(name: str) -> None:
     text = written(OWN[name]())
-    rumoca.format(text)
+    read(text)
     check_facts(text)
     check_diagram(text)
 

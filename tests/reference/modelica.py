@@ -1,4 +1,4 @@
-"""Modelica text run by rumoca, an independent compiler and simulator, beside our own simulation."""
+"""Modelica text read by pymoca and run by rumoca, two independent compilers, beside our own simulation."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pymoca.parser
 import rumoca
 
 import mbdfmu as mbd
@@ -15,6 +16,12 @@ POINTS = 20
 ROUNDING = 1e-9  # SI: what is smaller on both sides is nothing but that
 TIGHT = 1e-9  # relative tolerance of both sides
 STILL = 1e-3  # of a signal's size: one that changes less counts as constant; of the largest in its unit: as that large
+
+
+def read(text: str) -> None:
+    """Both parsers take it."""
+    rumoca.format(text)
+    pymoca.parser.parse(text)
 
 
 def exported(model: mbd.Model, folder: Path, style: str = "equations", **options: Any) -> str:
@@ -73,6 +80,7 @@ def compared(model: mbd.Model, end: float, folder: Path, signals: list[str] | No
     assemble, solver = options.pop("assemble", None), options.pop("solver", "rk-like")
     chosen = signals if signals is not None else shown(model)
     text = exported(model, folder, assemble=assemble, signals=[n for n in chosen if n not in model.description.outputs])
+    read(text)
     inputs = ramps(model)
     result = simulated(text, model.name, end, inputs, solver=solver)
     names = {name: f"m.{identifier(name)}" for name in chosen}
