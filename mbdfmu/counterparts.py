@@ -33,6 +33,8 @@ class Library:
     coordinates: Mapping[str, Moving] = field(default_factory=dict)  # by free coordinate
     turns: bool = False  # the orientation is free too
     inputs: Mapping[str, str] = field(default_factory=dict)  # that are vectors: their signals without .x, .y, .z
+    axis: str = ""  # the field with the direction that an input has in frame_a, whose signal is a number
+    turns_axis: bool = False  # the input is a torque about it, and in space a joint has to keep it in both ends
 
     @property
     def shown(self) -> str:
@@ -40,7 +42,8 @@ class Library:
         variables = [f"{moving.value}: {key}" for key, moving in self.coordinates.items()]
         given = [f"{name}: {key}" for name, key in self.parameters.items()]
         words = ", ".join([*given, *variables, *(f"{name}: {key}" for name, key in self.inputs.items())])
-        return self.name.removeprefix("Modelica.Mechanics.") + (f" ({words})" if words else "")
+        rest = "; own equations in space where no joint keeps the axis" if self.turns_axis else ""
+        return self.name.removeprefix("Modelica.Mechanics.") + (f" ({words})" if words else "") + rest
 
     @property
     def modified(self) -> frozenset[str]:
@@ -141,6 +144,11 @@ def between_points(name: str, text: str, *, declarations: str, gap: str, force: 
     {_LINE}
   end {name};
 '''
+
+
+def axis_force() -> Library:
+    """For a force along the field `axis`."""
+    return Library(name=force("Force"), settings=("resolveInFrame",), inputs={"force": "force"}, axis="axis")
 
 
 def joint(name: str) -> str:

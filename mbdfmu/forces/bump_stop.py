@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import model_validator
 
-from mbdfmu.counterparts import Counterpart, Equations, line_force
+from mbdfmu.counterparts import Counterpart, axis_force, line_force
 from mbdfmu.description import Direction, Flag, In, NonNegative, Positive, Value
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node, greater, select
@@ -40,8 +40,8 @@ class BumpStop(ScalarForce, name="bump_stop"):
         return self
 
     def counterpart(self, dimensions: int) -> Counterpart:
-        """That acts along the line."""
-        return self.modelica if self.axis is None else Equations()
+        """Along the line or along the axis."""
+        return self.modelica if self.axis is None else axis_force()
 
     def measure(self, i: Any, j: Any, resolve: Resolve) -> Measure:
         return along(i, j, self.axis, resolve)

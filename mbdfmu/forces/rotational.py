@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar
 
-from mbdfmu.counterparts import Counterpart, Equations, Library, force
+from mbdfmu.counterparts import Library, force
 from mbdfmu.description import Direction, In, Mirrored, NonNegative, Only, TableName, Value
 from mbdfmu.forces.base import SpringDamper
 from mbdfmu.frames import Kernel, Law, Measure, Resolve
@@ -15,7 +15,9 @@ class Rotational(SpringDamper, name="rotational"):
     """Torsion spring, damper and motor: torque - k (angle - a0) - c omega, on the angle of j to i (T4.2)."""
 
     linear = False
-    modelica = Library(name=force("Torque"), settings=("resolveInFrame",), inputs={"torque": "torque"})
+    modelica = Library(
+        name=force("Torque"), settings=("resolveInFrame",), inputs={"torque": "torque"}, axis="axis", turns_axis=True
+    )
     parity: ClassVar = {2: {"angle": "odd", "torque": "odd"}, 3: {"angle": "even", "torque": "even"}}
 
     stiffness: Annotated[NonNegative, In("N.m/rad")] = 0.0
@@ -27,10 +29,6 @@ class Rotational(SpringDamper, name="rotational"):
     torque: Annotated[Value, In("N.m"), Mirrored("odd", dimensions=2)] = 0.0
     # that both frames share
     axis: Annotated[Direction, In("1"), Mirrored("axial"), Only(3, "leave it out")] = (0.0, 0.0, 1.0)
-
-    def counterpart(self, dimensions: int) -> Counterpart:
-        """In space the torque is along the rate of the angle, whose axis both frames share."""
-        return self.modelica if dimensions == 2 else Equations()
 
     def measure(self, i: Any, j: Any, resolve: Resolve) -> Measure:
         if isinstance(i, Frame):

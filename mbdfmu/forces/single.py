@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import model_validator
 
-from mbdfmu.counterparts import Counterpart, Equations, line_force
+from mbdfmu.counterparts import Counterpart, axis_force, line_force
 from mbdfmu.description import Direction, In, MarkerRef, Value
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
@@ -31,8 +31,8 @@ class Single(ForceBetween, name="single"):
         return self
 
     def counterpart(self, dimensions: int) -> Counterpart:
-        """That acts along the line."""
-        return self.modelica if self.axis is None else Equations()
+        """Along the line or along the axis."""
+        return self.modelica if self.axis is None else axis_force()
 
     def outputs(self, dimensions: int) -> tuple[str, ...]:
         return ("force",)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar
 
-from mbdfmu.counterparts import Counterpart, Equations, Library, force, line_force
+from mbdfmu.counterparts import Counterpart, Library, axis_force, force, line_force
 from mbdfmu.description import Direction, In, NonNegative, Value
 from mbdfmu.forces.base import SpringDamper, along
 from mbdfmu.frames import Kernel, Law, Measure, Resolve
@@ -25,9 +25,9 @@ class Translational(SpringDamper, name="translational"):
     axis: Annotated[Direction | None, In("1")] = None  # in frame i, to act along; none: the line between the ends
 
     def counterpart(self, dimensions: int) -> Counterpart:
-        """The library's has no actuator, axis or tables."""
+        """The library's spring has no actuator, axis or tables."""
         if self.axis is not None:
-            return Equations()
+            return axis_force()
         return self.modelica if self.force == 0.0 and self.is_linear else line_force(self.modelica.name)
 
     def measure(self, i: Any, j: Any, resolve: Resolve) -> Measure:

@@ -13,6 +13,7 @@ from mbdfmu.expressions.opcodes import LOAD, SUB
 from mbdfmu.modelica.balances import Held, Turning, is_rotation
 from mbdfmu.modelica.formulas import BEFORE
 from mbdfmu.modelica.sheet import Kind, Part, Section, Sheet
+from mbdfmu.modelica.start import start_values
 from mbdfmu.modelica.subject import Subject
 from mbdfmu.modelica.words import INDENT, comment, html, identifier, modified, number, quoted, wrapped
 from mbdfmu.signals import Coordinate, Event, SymbolicModel, Winding
@@ -42,11 +43,16 @@ def refused(model: SymbolicModel) -> Iterator[str]:
 class Laws:
     """Says them on a sheet of its own."""
 
-    def __init__(self, subject: Subject, kind: Callable[[str], Kind], taken: Iterable[str] = ()) -> None:
+    def __init__(
+        self, subject: Subject, kind: Callable[[str], Kind], taken: Iterable[str] = (), *, numbers: bool = False
+    ) -> None:
+        """`numbers`: start values are no parameters, but numbers and formulas where they count."""
         self.m, self.start, self._about = subject.model, subject.start, subject.about
         self.symbol = self.m.graph.symbol
         self._title = identifier(self.m.description.name)
-        self.sheet = Sheet(self.m, kind, [self._title, _CLOSING, *taken])
+        self._unnamed = start_values(self.m) if numbers else {}
+        settled = {s.node: self.start.values[name] for name, s in self._unnamed.items() if s.causality == "parameter"}
+        self.sheet = Sheet(self.m, kind, [self._title, _CLOSING, *taken], self._unnamed, settled)
         self.closing = self.symbol("p", "closing rate")  # the blank keeps it apart from the model's own
         self.wanted = [s for s in subject.wanted if s.causality in ("output", "local")]
         self._checks: dict[tuple[str, bool], list[str]] = {}  # gaps that must be none at the start, or their rates
@@ -58,6 +64,8 @@ class Laws:
         known, sheet = self.sheet.known, self.sheet
         known[self.closing] = _CLOSING
         for s in self.m.signals.values():
+            if s.name in self._unnamed:
+                continue
             if s.causality in ("parameter", "input"):
                 known[s.node] = sheet.show(s)
             elif s.causality == "calculatedParameter":

@@ -6,7 +6,7 @@ Formulas are printed when all of them are there, since what they share gets a na
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -60,12 +60,21 @@ class Section:
 
 
 class Sheet:
-    """What is written, by name; `taken` are names that the text uses otherwise."""
+    """What is written, by name.
 
-    def __init__(self, model: SymbolicModel, kind: Callable[[str], Kind], taken: Iterable[str]) -> None:
+    `taken` are names that the text uses otherwise, `unnamed` signals that give nothing a name, `settled` the numbers of
+    symbols that are written as such.
+    """
+
+    def __init__(
+        self, model: SymbolicModel, kind: Callable[[str], Kind], taken: Iterable[str], unnamed: Container[str],
+        settled: Mapping[Node, float],
+    ) -> None:  # fmt: skip
         self._model, self._kind = model, kind
         self.names = Names([FUNCTION, *taken], model.signals)
-        self.known: dict[Node, str] = {}  # symbols, and expressions that something else calculates
+        self._settled = {node: model.graph.const(value) for node, value in settled.items()}
+        # Symbols, and expressions that something else calculates.
+        self.known = {node: number(value) for node, value in settled.items()}
         self.forced: dict[Node, str] = {}  # expressions that are variables in any case
         self.shown: dict[str, Signal] = {}  # variables that are signals
         self.sections: list[Section] = []
@@ -76,7 +85,7 @@ class Sheet:
         self._variables: set[str] = set()
         self._tables = Tables(model.description.curves, self.names)
         self._by_node: dict[Node, Signal] = {}
-        for signal in model.signals.values():
+        for signal in (s for name, s in model.signals.items() if name not in unnamed):
             self._by_node.setdefault(signal.node, signal)
 
     # ---- names
@@ -133,8 +142,10 @@ class Sheet:
     # ---- text
 
     def running(self, nodes: Iterable[Node]) -> list[Node]:
-        """The same with time running, as they are written."""
-        return self._model.graph.substitute(list(nodes), {self._model.motion.pace: self._model.graph.one})
+        """The same with time running and numbers put in, as they are written."""
+        return self._model.graph.substitute(
+            list(nodes), {self._model.motion.pace: self._model.graph.one, **self._settled}
+        )
 
     def written(self) -> Written:
         """The formulas of everything, with time running."""

@@ -10,7 +10,7 @@ from mbdfmu.coordinates import QUATERNION
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node, evaluate
 from mbdfmu.modelica.balances import is_rotation
-from mbdfmu.signals import SymbolicModel
+from mbdfmu.signals import Signal, SymbolicModel
 
 _MOMENTS = (1e-3, 1e-2, 1e-1)  # s: after which rows that repeat others still do, unless the start is a singular pose
 _SINGULAR = (
@@ -40,6 +40,13 @@ class Start:
                 if len(begun.redundancies) < len(redundant):
                     raise ModelError(f"{text} {_SINGULAR}" for text in redundant.values())
         return cls(values=values, redundant=redundant, length=begun.length, moved=_moved(model, values))
+
+
+def start_values(model: SymbolicModel) -> dict[str, Signal]:
+    """The signals that are start values, numbers or calculated; parameters of the model file are not among them."""
+    own = model.description.parameters
+    kinds = "parameter", "calculatedParameter"
+    return {n: s for n, s in model.signals.items() if n.endswith(".start") and s.causality in kinds and n not in own}
 
 
 def _moved(model: SymbolicModel, values: Mapping[str, float]) -> bool:

@@ -6,18 +6,19 @@ each of its bodies, at the centre of mass, with the force and torque that follow
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mbdfmu.counterparts import MULTIBODY, Equations, Library, Local
+from mbdfmu.counterparts import MULTIBODY, Counterpart, Equations, Library, Local
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
 from mbdfmu.modelica.balances import gradient
-from mbdfmu.modelica.multibody.mechanism import Mechanism
+from mbdfmu.modelica.multibody.mechanism import Mechanism, in_body
 from mbdfmu.modelica.multibody.parts import Component, vector
 from mbdfmu.modelica.multibody.tree import Settled, steady
 from mbdfmu.modelica.sheet import Part, Statement
 from mbdfmu.signals import ForceTerm
+from mbdfmu.vectors import unit_of
 
 _ABREAST = 4  # loads on one body that stand beside each other
 LOAD = "Load"
@@ -57,10 +58,17 @@ class Acting:
                 f"force '{term.name}': type '{element.type_name}' does not say what it is in Modelica; give the class "
                 "an entry `modelica`, or export in style equations, which has it"
             )
-        if not isinstance(fact, Equations) and all(map(steady, term.ends)) and self._settled(element, fact):
+        if self._is_component(term, element, fact):
             yield from self._component(term, element, fact)
             return
         yield from self.loads(term.name, self._pushed(term))
+
+    def _is_component(self, term: ForceTerm, element: Any, fact: Counterpart) -> bool:
+        if isinstance(fact, Equations) or not (all(map(steady, term.ends)) and self._settled(element, fact)):
+            return False
+        if not (isinstance(fact, Library) and fact.turns_axis and self._m.dimensions == 3):
+            return True
+        return self._mechanism.keeps_axis(term.ends[0], term.ends[1], self._mechanism.resolve(element.axis))
 
     def _pushed(self, term: ForceTerm) -> dict[str, Node]:
         """Every effort along its rate (T4.0), by coordinate."""
@@ -115,17 +123,25 @@ class Acting:
         if resolved is not None:
             ends.append((term.ends[2], "frame_resolve", "frame", (column - 1, self._mechanism.below(*around))))
         for frame, port, end, place in ends:
-            connector = self._mechanism.attach(frame, f"{term.name}.{end}", place, right=end == "j")
+            if isinstance(fact, Library) and fact.turns_axis:
+                connector = self._mechanism.base(frame.body)  # a torque is the same wherever it acts
+            else:
+                connector = self._mechanism.attach(frame, f"{term.name}.{end}", place, right=end == "j")
             self._diagram.connect(connector, f"{name}.{port}")
         if isinstance(fact, Local):
             yield f"{name}.{fact.input} = ", self._graph.sum(effort.effort for effort in term.load.efforts)
             return
         for port, key in fact.inputs.items():
-            yield f"{name}.{port} = ", *vector(*self._components(f"{term.name}.{key}"))
+            axis = unit_of(resolve(getattr(element, fact.axis))) if fact.axis else ()
+            if fact.turns_axis:
+                axis = in_body(i, axis)
+            yield f"{name}.{port} = ", *vector(*self._components(f"{term.name}.{key}", axis))
 
-    def _components(self, key: str) -> list[Part]:
-        """x, y, z of a vector; a torque of the plane is one about z."""
+    def _components(self, key: str, axis: Sequence[Node]) -> list[Part]:
+        """x, y, z of what is along an axis or has components; a torque of the plane is one about z."""
         signals = self._m.signals
+        if axis:
+            return [*(signals[key].node * a for a in axis), *["0"] * (3 - len(axis))]
         if key in signals:
             return ["0", "0", signals[key].node]
         return [signals[f"{key}.{k}"].node if f"{key}.{k}" in signals else "0" for k in "xyz"]

@@ -60,7 +60,7 @@ class _Collector:
         forces: list[Any] = list(self.m.description.forces.values())
         facts = [*self.tree.local.values(), *(force.counterpart(self.m.dimensions) for force in forces)]
         self.classes = {LOAD: LOAD_TEXT} | {fact.name: fact.text for fact in facts if isinstance(fact, Local)}
-        self.laws = Laws(subject, typed, [WORLD, "SI", *self.classes])
+        self.laws = Laws(subject, typed, [WORLD, "SI", *self.classes], numbers=True)
         self.sheet = self.laws.sheet
         self.laws.given()
         self.sheet.reserve(_COMPONENTS)

@@ -22,6 +22,7 @@ from mbdfmu.modelica.sheet import Part, Statement
 from mbdfmu.modelica.words import Names, number
 from mbdfmu.planar import Frame
 from mbdfmu.signals import Coordinate, SymbolicModel
+from mbdfmu.vectors import Components, combined, unit_of
 
 WORLD = "world"
 FREE_PLANE = Library(
@@ -46,6 +47,7 @@ PARTS = (
 )  # fmt: skip
 CUT = Library(name=f"{MULTIBODY}.Sensors.CutForceAndTorque", settings=("resolveInFrame",))
 IN_WORLD = f"{MULTIBODY}.Types.ResolveInFrameA.world"
+_PARALLEL = 1e-12  # what directions of length one may differ by
 _DEGREES = 57.29577951308232
 _ZERO = ("0", "0", "0")
 
@@ -358,6 +360,17 @@ class Mechanism:
             return tuple(map(self.resolve, value))
         return self._written[value] if isinstance(value, str) else self.graph.const(value)
 
+    def keeps_axis(self, i: Placed, j: Placed, axis: tuple[Node, ...]) -> bool:
+        """Whether a joint of the tree keeps one direction in space for an axis of both frames."""
+        for name, fact in self.tree.joints.items():
+            ends = self.m.joined[name].ends
+            if {end.body for end in ends} == {i.body, j.body} and "angle" in fact.coordinates:
+                own = self.resolve(self.m.description.joints[name].axis)  # type: ignore[attr-defined]
+                of = dict(zip((end.body for end in ends), ends, strict=True))
+                if all(_parallel(in_body(frame, axis), in_body(of[frame.body], own)) for frame in (i, j)):
+                    return True
+        return False
+
     # ---- angles of planar bodies
 
     def _angle(self, hung: Hung, name: str, fact: Library) -> None:
@@ -371,6 +384,19 @@ class Mechanism:
         if symbol in self.known:
             return  # the joint's coordinate is the body's angle
         self.angles[hung.body] = Angle(symbol.value[1], hung.parent, turn, variable, forward)
+
+
+def in_body(frame: Placed, axis: Components) -> Components:
+    """A direction of a frame in the axes of its body; in the plane that across it stays what it is."""
+    return axis if isinstance(frame, Frame) else combined(axis, frame.A)  # type: ignore[attr-defined]
+
+
+def _parallel(one: Components, other: Components) -> bool:
+    """Whether directions are known to be, whatever the parameters."""
+    pairs = list(zip(unit_of(one), unit_of(other), strict=True))
+    return any(
+        all((gap := a - sign * b).op == CONST and abs(gap.value) <= _PARALLEL for a, b in pairs) for sign in (1.0, -1.0)
+    )
 
 
 def _opposite(node: Node) -> Node:
