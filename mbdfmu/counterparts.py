@@ -151,6 +151,12 @@ def axis_force() -> Library:
     return Library(name=force("Force"), settings=("resolveInFrame",), inputs={"force": "force"}, axis="axis")
 
 
+def axis_torque() -> Library:
+    """For a torque about the field `axis`, which both ends share."""
+    settings, inputs = ("resolveInFrame",), {"torque": "torque"}
+    return Library(name=force("Torque"), settings=settings, inputs=inputs, axis="axis", turns_axis=True)
+
+
 def joint(name: str) -> str:
     """The full name of one of the library's joints."""
     return f"{MULTIBODY}.Joints.{name}"

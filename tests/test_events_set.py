@@ -582,3 +582,24 @@ def test_a_clock_on_a_rough_road(scheme: str, tolerance: float) -> None:
         heights.append([sim["body.y"], sim["wheel.y"]])
     assert len(sim.events) in (40, 41)  # the sum of the steps may be a few roundings below the last time
     np.testing.assert_allclose(heights[1], heights[0], rtol=0, atol=5e-3 * math.sqrt(tolerance) + 1e-12)
+
+
+# ---------------------------------------------------------------- where both sides are equal
+
+
+@pytest.mark.parametrize(
+    ("when", "times"),
+    [
+        ("n >= 2", 1), ("2 <= n", 1), ("n > 2", 0), ("not (n < 2)", 1), ("not (n <= 2)", 0), ("n == 2", 1),
+        ("not (n < 2 or time < 0)", 1), ("n >= 2 and time >= 0", 1), ("n > 2 or n >= 2", 1), ("n < 2", 1),
+        ("time >= 0", 1), ("time <= 0", 1), ("not (time > 0)", 1),
+    ],
+)  # fmt: skip
+def test_a_condition_is_true_where_it_says_so(when: str, times: int) -> None:
+    """A count reaches 2 and stays there, so that nothing but equality decides; `time` is 0 at the start only."""
+    events = {
+        "one": {"when": "time > 0.3", "set": {"n": "n + 1"}}, "two": {"when": "time > 0.6", "set": {"n": "n + 1"}},
+        "seen": {"when": when, "set": {"found": "found + 1"}},
+    }  # fmt: skip
+    result = model(states={"n": {"rate": 0}, "found": {"rate": 0}}, events=events).simulate(1.0, 0.1)
+    assert result["found"][-1] == times

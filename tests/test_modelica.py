@@ -137,7 +137,7 @@ def test_events_that_set_the_same_state_are_one_when(tmp_path: Path) -> None:
         outputs={"count": "starts", "warmth": "room"},
     )
     text = exported(model, tmp_path)
-    assert text.count("  when ") == 2 and "elsewhen" in text  # the other one looks at the start
+    assert "when {cold, warm} then" in text and "cold = room < 18 and heating < 0.5;" in text
     assert model.simulate(1.0, 0.1)["count"][-1] > 1
     compared(model, 0.97, tmp_path)
 
@@ -155,6 +155,29 @@ def test_events_at_the_start_see_each_other(tmp_path: Path) -> None:
     model = swing(states={"n": {"rate": 0}}, events=events, outputs={"shown": "n"})
     assert model.simulate(0.1, 0.05)["shown"][-1] == 10
     assert simulated(exported(model, tmp_path), "swing", 0.1, {})["m.shown"][-1] == 10
+
+
+def test_what_events_make_true_follows_at_the_start(tmp_path: Path) -> None:
+    """The first event becomes true by the second; the last one, with the one that counts, is true later."""
+    events = {
+        "next": {"when": "a >= 1", "set": {"b": "b + 1"}},
+        "first": {"when": "time < 1", "set": {"a": 1}},
+        "last": {"when": "b > 0.5 and time >= 0.5", "set": {"c": "c + 10*b"}},
+        "count": {"when": "time >= 0.5", "set": {"b": "b + 2"}},
+    }
+    states = {name: {"rate": 0} for name in "abc"}
+    model = swing(states=states, events=events, outputs={f"now_{name}": name for name in "bc"})
+    result, theirs = model.simulate(0.8, 0.1), simulated(exported(model, tmp_path), "swing", 0.8, {})
+    for name, value in (("b", 3), ("c", 10)):
+        assert result[f"now_{name}"][-1] == theirs[f"m.now_{name}"][-1] == value
+
+
+def test_an_event_that_reads_what_is_solved_for_says_so(tmp_path: Path) -> None:
+    model = swing(
+        states={"a": {"rate": 0, "start": 1}}, variables={"v": {"equation": "v^3 + v - 2*a", "start": 1}},
+        events={"go": {"when": "time < 1", "set": {"a": "v + 10"}}},
+    )  # fmt: skip
+    assert "Event go: what it reads is solved for" in exported(model, tmp_path)
 
 
 @pytest.mark.parametrize(("when", "becomes"), [("bar.phi < 0.5", 5), ("bar.phi > 0.5", 1)])

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar
 
-from mbdfmu.counterparts import Library, force
+from mbdfmu.counterparts import axis_torque
 from mbdfmu.description import Direction, In, Mirrored, NonNegative, Only, TableName, Value
 from mbdfmu.forces.base import SpringDamper
 from mbdfmu.frames import Kernel, Law, Measure, Resolve
@@ -15,9 +15,7 @@ class Rotational(SpringDamper, name="rotational"):
     """Torsion spring, damper and motor: torque - k (angle - a0) - c omega, on the angle of j to i (T4.2)."""
 
     linear = False
-    modelica = Library(
-        name=force("Torque"), settings=("resolveInFrame",), inputs={"torque": "torque"}, axis="axis", turns_axis=True
-    )
+    modelica = axis_torque()
     parity: ClassVar = {2: {"angle": "odd", "torque": "odd"}, 3: {"angle": "even", "torque": "even"}}
 
     stiffness: Annotated[NonNegative, In("N.m/rad")] = 0.0

@@ -39,8 +39,9 @@ from mbdfmu.modelica.words import number
 FLOOR = OPCODES["FLOOR"]
 _BOOLEAN = frozenset((LT, LE, EQ, AND, OR, NOT))
 _PARTIAL = frozenset((DIV, POW, SQRT, *(OPCODES[name] for name in ("TAN", "ASIN", "ACOS", "LOG", "ATAN2"))))
-BEFORE = "pre"  # the space of values just before an event
-_STEADY = frozenset("tpu")  # conditions on these alone make events; others are tried at every step
+BEFORE, EDGE = "pre", "edge"  # the spaces of values just before an event, and of conditions that become true there
+_INSTANT = frozenset((BEFORE, EDGE))
+_STEADY = frozenset((*"tpu", *_INSTANT))  # conditions on these alone make events; others are tried at every step
 _SHARED = 3  # operations from which on a shared expression gets a name
 _LONGEST = 2000  # letters of one expression
 _PATHS = 4  # to an expression behind conditions, from which on it is written out at each place
@@ -81,7 +82,8 @@ class Formulas:
     """Writes formulas; all of them have to be known before, as `roots`.
 
     `known` are the names of symbols; `forced` of expressions that are variables in any case. `named` gives a name to an
-    expression that needs one, from the number of the first root that uses it; `lookup` is the call of a curve.
+    expression that needs one, from the number of the first root that uses it; `lookup` is the call of a curve. Roots
+    of the numbers `momentary` hold at the start only: what they alone share is written out.
     """
 
     def __init__(
@@ -91,10 +93,12 @@ class Formulas:
         forced: Mapping[Node, str],
         named: Named,
         lookup: Lookup,
+        momentary: range,
     ) -> None:
         self.auxiliaries: list[Auxiliary] = []  # each after those that it uses
         self._known, self._forced = known, forced
         self._lookup = lookup
+        self._momentary = momentary
         self._named = named
         self._texts: dict[Node, _Text] = {}
         self._costs: dict[Node, int] = {}
@@ -109,6 +113,10 @@ class Formulas:
     def text(self, node: Node) -> str:
         """The formula of one of the roots."""
         return self._value(node).text
+
+    def condition(self, node: Node) -> str:
+        """The same, as what is true or false; its changes make events."""
+        return self._truth(node).text
 
     # ---- what is used where
 
@@ -176,10 +184,14 @@ class Formulas:
         cost = (node.op not in (CONST, NEG)) + sum(self._costs[a] for a in node.args)
         self._texts[node], self._costs[node] = found, cost
         shared = self._uses.get(node, 0) > 1 and cost >= _SHARED
-        if (shared or len(found.text) > _LONGEST) and node.op not in _BOOLEAN and self._uses.get(node, 0):
-            if any(s.value[0] == BEFORE for s in node.support):
-                return  # has a meaning in its `when` only
+        wanted = (shared or len(found.text) > _LONGEST) and node.op not in _BOOLEAN and self._uses.get(node, 0)
+        if wanted and self._stays(node):
             self._take_out(node, found)
+
+    def _stays(self, node: Node) -> bool:
+        """Whether the value has a meaning outside of its `when`, and after the start."""
+        spaces = {s.value[0] for s in node.support}
+        return spaces.isdisjoint(_INSTANT) and (spaces <= {"p"} or self._owners[node] not in self._momentary)
 
     def _take_out(self, node: Node, found: _Text) -> None:
         """A variable for the expression, under the conditions under which it is used."""
@@ -235,6 +247,8 @@ class Formulas:
 
     def _is_condition(self, node: Node) -> bool:
         """Whether the text is true or false; variables are numbers."""
+        if node.op == LOAD:
+            return bool(node.value[0] == EDGE)
         return node.op in _BOOLEAN and node not in self._known and node not in self._forced
 
     def _relation(self, node: Node) -> _Text:
@@ -247,6 +261,8 @@ class Formulas:
         a, b = (self._value(x).at(_SUM) for x in node.args)
         if node.op == EQ:  # reals may not be compared for equality (section 3.5)
             return _Text(f"{a} <= {b} and {a} >= {b}", _AND)
+        if node.args[0].op == CONST:
+            return _Text(f"{b} {'>' if node.op == LT else '>='} {a}", _RELATION)
         return _Text(f"{a} {'<' if node.op == LT else '<='} {b}", _RELATION)
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mbdfmu.coordinates import QUATERNION
-from mbdfmu.expressions import Node, greater, select
+from mbdfmu.expressions import Node
 from mbdfmu.expressions.opcodes import LOAD, SUB
 from mbdfmu.modelica.balances import Held, Turning, is_rotation
-from mbdfmu.modelica.formulas import BEFORE
-from mbdfmu.modelica.sheet import Kind, Part, Section, Sheet
+from mbdfmu.modelica.events import at_start, becoming, together
+from mbdfmu.modelica.formulas import BEFORE, EDGE
+from mbdfmu.modelica.sheet import Condition, Kind, Part, Section, Sheet
 from mbdfmu.modelica.start import start_values
 from mbdfmu.modelica.subject import Subject
 from mbdfmu.modelica.words import INDENT, comment, html, identifier, modified, number, quoted, wrapped
@@ -22,6 +23,7 @@ from mbdfmu.units import differentiated
 _CLOSING = "closing_rate"
 _CLOSING_RATE = 10.0  # 1/s
 _CLOSING_TEXT = "at which gaps of joints close that come from rounding and the integrator's tolerance"
+_SOLVED_FOR = ("y", "a", "lam", "xd")  # the spaces of what equations are solved for
 _GAP = 1e-6  # of the model's length, or rad: what joints may be open by at the start
 # The feedback of each level (T22.1): factors of closing_rate^k before the k-th derivative from the top.
 _FEEDBACK = {"position": (1.0, 2.0), "velocity": (1.0,), "acceleration": ()}
@@ -55,6 +57,7 @@ class Laws:
         self.sheet = Sheet(self.m, kind, [self._title, _CLOSING, *taken], self._unnamed, settled)
         self.closing = self.symbol("p", "closing rate")  # the blank keeps it apart from the model's own
         self.wanted = [s for s in subject.wanted if s.causality in ("output", "local")]
+        self._true: dict[str, str] = {}  # variables of conditions, by event
         self._checks: dict[tuple[str, bool], list[str]] = {}  # gaps that must be none at the start, or their rates
 
     # ---- what is given and what is wanted
@@ -190,38 +193,43 @@ class Laws:
     def events(self) -> None:
         """Those that set states; a state is set in one `when` only (section 8.3.6)."""
         section = self.sheet.section("events", "event")
-        for group in _sharing(event for event in self.m.events if event.settings):
-            parts: list[Part] = []
-            for event in group:
-                parts += [" elsewhen " if parts else "when ", event.indicator, " > 0 then"]
-                for name, value in self._set(event):
-                    parts += [f" reinit({name}, ", value, ");"]
+        for group in together(self.m):
+            occurs = self._conditions(group, section) if len(group) > 1 else {group[0].name: None}
+            before = {s: self._before(s) for s in self._set_by(group)}
             names = ", ".join(event.name for event in group)
-            section.say(*parts, f" end when{comment(f'event {names}')}")
-        self._events_at_the_start()
+            parts: list[Part] = ["when ", *self._when(group), " then\n"]
+            for symbol, value in becoming(self.m, group, occurs, before).items():
+                parts += [f"reinit({self.sheet.known[symbol]}, ", value, ");\n"]
+            section.say(*parts, f"end when{comment(f'event {names}')}")
+        # A condition that is true at the start counts too, but nothing becomes true there for a `when`.
+        for symbol, value in at_start(self.m).items():
+            self.sheet.initial.say(f"{self.sheet.known[symbol]} = ", value)
 
-    def _set(self, event: Event) -> Iterator[tuple[str, Node]]:
-        """Variables, and what they become from what was there just before."""
-        before: dict[Node, Node] = {}
-        for s in event.settings:
-            symbol, held = self.symbol("x", s.state), self.symbol(BEFORE, s.state)
-            before[symbol] = held
-            self.sheet.known[held] = f"pre({self.sheet.known[symbol]})"
-        values = self.m.graph.substitute([s.value for s in event.settings], before)
-        for s, value in zip(event.settings, values, strict=True):
-            yield self.sheet.known[self.symbol("x", s.state)], value
+    def _when(self, group: Sequence[Event]) -> list[Part]:
+        if len(group) == 1:
+            return [Condition(group[0].condition)]
+        return [f"{{{', '.join(self._true[event.name] for event in group)}}}"]
 
-    def _events_at_the_start(self) -> None:
-        """A condition that is true at the start counts too, but nothing becomes true there for a `when`."""
-        values = {self.symbol("x", s.name): s.start for s in self.m.states}
-        for event in self.m.events:  # in this order, each seeing what the others have set
-            targets = [self.symbol("x", s.state) for s in event.settings]
-            given = [event.indicator, *(s.value for s in event.settings)]
-            indicator, *becoming = self.m.graph.substitute(given, values)
-            for symbol, value in zip(targets, becoming, strict=True):
-                values[symbol] = select(greater(indicator, 0.0), value, values[symbol])
-        for symbol in dict.fromkeys(self.symbol("x", s.state) for event in self.m.events for s in event.settings):
-            self.sheet.initial.say(f"{self.sheet.known[symbol]} = ", values[symbol])
+    def _conditions(self, group: Sequence[Event], section: Section) -> dict[str, Node | None]:
+        """Variables for the conditions of events that may occur together."""
+        found: dict[str, Node | None] = {}
+        for event in group:
+            name = self._true[event.name] = self.sheet.names.new(event.name)
+            self.sheet.put("events", (f"Boolean {name}",), comment(self.m.description.events[event.name].text))
+            section.say(f"{name} = ", Condition(event.condition))
+            symbol = found[event.name] = self.symbol(EDGE, name)
+            self.sheet.known[symbol] = f"edge({name})"
+            self.sheet.initial.say(f"pre({name}) = ", Condition(event.condition))
+        return found
+
+    def _set_by(self, group: Sequence[Event]) -> list[Node]:
+        return [self.symbol("x", name) for name in dict.fromkeys(s.state for event in group for s in event.settings)]
+
+    def _before(self, symbol: Node) -> Node:
+        """A state just before the event."""
+        held = self.symbol(BEFORE, symbol.value[1])
+        self.sheet.known[held] = f"pre({self.sheet.known[symbol]})"
+        return held
 
     # ---- the whole
 
@@ -230,7 +238,7 @@ class Laws:
         notes: Iterable[str] = (),
     ) -> str:  # fmt: skip
         """The model, with local classes, connections, annotations and paragraphs of the documentation beside ours."""
-        every = (*annotations, *self._annotations(notes))
+        every = (*annotations, *self._annotations([*notes, *self._notes()]))
         return "\n".join(self._lines(local, connections, every)) + "\n"
 
     def _lines(self, local: Iterable[str], connections: Iterable[str], annotations: Iterable[str]) -> Iterator[str]:
@@ -251,6 +259,13 @@ class Laws:
         yield from self._start_checks()
         yield wrapped(f"annotation({', '.join(annotations)});")
         yield f"end {self._title};"
+
+    def _notes(self) -> Iterator[str]:
+        """What is not as in `simulate`."""
+        for event in self.m.events:
+            read = event.condition.support.union(*(s.value.support for s in event.settings))
+            if event.settings and any(symbol.value[0] in _SOLVED_FOR for symbol in read):
+                yield f"Event {event.name}: what it reads is solved for; at the start that is after states were set."
 
     def _headed(self, heading: str, lines: Iterable[str]) -> Iterator[str]:
         for k, line in enumerate(lines):
@@ -277,17 +292,6 @@ class Laws:
                 yield f"experiment{given}"
         page = "".join(f"<p>{html(note)}</p>" for note in (d.text, self._about, *notes) if note)
         yield f"Documentation(info={quoted(f'<html>{page}</html>')})"
-
-
-def _sharing(events: Iterable[Event]) -> list[list[Event]]:
-    """Events that set the same states together, in the order of the model."""
-    groups: list[list[Event]] = []
-    for event in events:
-        own = {s.state for s in event.settings}
-        common = [g for g in groups if own & {s.state for other in g for s in other.settings}]
-        groups = [g for g in groups if g not in common]
-        groups.append([*(other for g in common for other in g), event])
-    return groups
 
 
 def _solve(section: Section, equation: Node, unknown: Node) -> None:

@@ -18,7 +18,14 @@ from mbdfmu.modelica.words import INDENT, Names, comment, number, quoted, wrappe
 from mbdfmu.signals import Signal, SymbolicModel
 from mbdfmu.units import display_units
 
-Part = str | Node
+
+class Condition(NamedTuple):
+    """A formula that is true or false."""
+
+    node: Node
+
+
+Part = str | Node | Condition
 Statement = tuple[Part, ...]  # words, and formulas between them; a formula alone only says where it belongs
 _IN_DEGREES = ("rad", "rad/s")
 
@@ -34,6 +41,13 @@ class Kind(NamedTuple):
 def plain(unit: str) -> Kind:
     """Numbers with a unit, angles shown in degrees."""
     return Kind("Real", unit, display_units(unit)[0].text if unit in _IN_DEGREES else "")
+
+
+def formulas_of(statement: Statement) -> Iterator[Node]:
+    """The nodes of its parts."""
+    for part in statement:
+        if not isinstance(part, str):
+            yield part.node if isinstance(part, Condition) else part
 
 
 def modification(given: Iterable[Statement]) -> Statement:
@@ -56,7 +70,7 @@ class Section:
     def say(self, *parts: Part) -> None:
         """An equation without its semicolon, or a formula alone."""
         self.statements.append(parts)
-        self._said += (part for part in parts if isinstance(part, Node))
+        self._said += formulas_of(parts)
 
 
 class Sheet:
@@ -120,7 +134,7 @@ class Sheet:
     def put(self, heading: str, statement: Statement, behind: str = "") -> None:
         """A declaration, with its comment and annotation."""
         self._declared.setdefault(heading, []).append((statement, behind))
-        self.said += (part for part in statement if isinstance(part, Node))
+        self.said += formulas_of(statement)
 
     def declare(
         self, heading: str, name: str, unit: str, text: str, start: Node | None = None, *, fixed: bool = True
@@ -152,14 +166,16 @@ class Sheet:
         begun = [(-1, statement) for given in self._declared.values() for statement, _ in given]
         every = enumerate((*self.sections, self.initial))
         stated = [(k, statement) for k, section in every for statement in section.statements]
-        roots = [(k, part) for k, statement in (*stated, *begun) for part in statement if isinstance(part, Node)]
+        roots = [(k, node) for k, statement in (*stated, *begun) for node in formulas_of(statement)]
         owners, before = [k for k, _ in roots], [node for _, node in roots]
         after = self.running(before)
         known = dict(zip(self.running(self.known), self.known.values(), strict=True))
         known = {node: text for node, text in known.items() if node.op != CONST}
         forced = dict(zip(self.running(self.forced), self.forced.values(), strict=True))
         signals = dict(zip(self.running(self._by_node), self._by_node.values(), strict=True))
-        formulas = Formulas(after, known, forced, self._namer(owners, signals), self._tables.call)
+        begin = sum(0 <= k < len(self.sections) for k in owners)
+        momentary = range(begin, begin + owners.count(len(self.sections)))
+        formulas = Formulas(after, known, forced, self._namer(owners, signals), self._tables.call, momentary)
         return Written(self, formulas, dict(zip(before, after, strict=True)), owners)
 
     def _namer(self, owners: list[int], signals: Mapping[Node, Signal]) -> Named:
@@ -262,7 +278,12 @@ class Written:
         yield from (wrapped(f"{self._text(s)};") for s in self._sheet.initial.statements)
 
     def _text(self, statement: Statement) -> str:
-        return "".join(p if isinstance(p, str) else self._formulas.text(self._running[p]) for p in statement)
+        return "".join(map(self._part, statement))
+
+    def _part(self, part: Part) -> str:
+        if isinstance(part, Condition):
+            return self._formulas.condition(self._running[part.node])
+        return part if isinstance(part, str) else self._formulas.text(self._running[part])
 
 
 def _units(kind: Kind) -> list[Statement]:

@@ -85,7 +85,10 @@ def modified(**given: str | None) -> str:
 
 
 def wrapped(statement: str, depth: int = 1) -> str:
-    """A statement on as many lines as it takes, broken at spaces outside of strings."""
+    """A statement on as many lines as it takes, broken at spaces outside of strings; lines of its own are inside it."""
+    if "\n" in statement:
+        first, *inside, last = statement.split("\n")
+        return "\n".join([wrapped(first, depth), *(wrapped(one, depth + 1) for one in inside), wrapped(last, depth)])
     first, rest = INDENT * depth, INDENT * (depth + 2)
     if len(first) + len(statement) <= WIDTH:
         return first + statement

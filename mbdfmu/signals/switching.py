@@ -80,7 +80,9 @@ class Switching:
             condition = self._condition(f"{path}.when", event.when, ANY)
             actions, settings = tuple(self._actions(event)), tuple(self._settings(f"{path}.set", event))
             self.draft.events.append(
-                Event(name=name, indicator=indicator(condition), actions=actions, settings=settings)
+                Event(
+                    name=name, condition=condition, indicator=indicator(condition), actions=actions, settings=settings
+                )
             )
 
     def _condition(self, path: str, text: str, allowed: frozenset[str]) -> Node:

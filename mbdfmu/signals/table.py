@@ -153,6 +153,7 @@ class Event:
     """Something that occurs when its indicator becomes positive, and what it switches on or off and sets."""
 
     name: str
+    condition: Node  # which the indicator says as a number
     indicator: Node
     actions: tuple[tuple[str, bool], ...]  # labels of constraints
     settings: tuple[Setting, ...]  # all at once

@@ -9,18 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mbdfmu.counterparts import MULTIBODY, Counterpart, Equations, Library, Local
+from mbdfmu.counterparts import MULTIBODY, Counterpart, Equations, Library, Local, axis_force, axis_torque
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
+from mbdfmu.frames import Placed
 from mbdfmu.modelica.balances import gradient
 from mbdfmu.modelica.multibody.mechanism import Mechanism, in_body
 from mbdfmu.modelica.multibody.parts import Component, vector
 from mbdfmu.modelica.multibody.tree import Settled, steady
 from mbdfmu.modelica.sheet import Part, Statement
 from mbdfmu.signals import ForceTerm
-from mbdfmu.vectors import unit_of
+from mbdfmu.vectors import Components, unit_of
 
 _ABREAST = 4  # loads on one body that stand beside each other
+_DRIVES = {"displacement": axis_force(), "angle": axis_torque()}  # by coordinate of a joint with an axis
+Entries = Sequence[tuple[str, Node]]  # by coordinate
 LOAD = "Load"
 LOAD_TEXT = f"""\
   model {LOAD} "Force and torque on a body at its centre of mass"
@@ -48,6 +51,7 @@ class Acting:
         self._own: dict[str, list[str]] = {}
         for c in self._m.coordinates:
             self._own.setdefault(c.node, []).append(c.name)
+        self._ways = dict(self._find_ways())
 
     def force(self, term: ForceTerm) -> Iterator[Statement]:
         """The equations of one force element."""
@@ -61,7 +65,11 @@ class Acting:
         if self._is_component(term, element, fact):
             yield from self._component(term, element, fact)
             return
-        yield from self.loads(term.name, self._pushed(term))
+        yield from self._act(term.name, [(effort.effort, self._slopes(effort.rate)) for effort in term.load.efforts])
+
+    def row(self, name: str, rows: Iterable[tuple[Node, Any]]) -> Iterator[Statement]:
+        """What constraint rows do with their multipliers."""
+        yield from self._act(name, [(-multiplier, gradient(self._m, row)) for multiplier, row in rows])
 
     def _is_component(self, term: ForceTerm, element: Any, fact: Counterpart) -> bool:
         if isinstance(fact, Equations) or not (all(map(steady, term.ends)) and self._settled(element, fact)):
@@ -70,21 +78,42 @@ class Acting:
             return True
         return self._mechanism.keeps_axis(term.ends[0], term.ends[1], self._mechanism.resolve(element.axis))
 
-    def _pushed(self, term: ForceTerm) -> dict[str, Node]:
-        """Every effort along its rate (T4.0), by coordinate."""
-        found: dict[str, list[Node]] = {}
-        for effort in term.load.efforts:
-            for v in sorted((s for s in effort.rate.support if s.value[0] == "v"), key=lambda s: s.index):
-                found.setdefault(v.value[1], []).append(effort.effort * self._graph.diff(effort.rate, v))
-        return {name: self._graph.sum(terms) for name, terms in found.items()}
+    def _slopes(self, rate: Node) -> Entries:
+        """By coordinate (T4.0)."""
+        speeds = sorted((s for s in rate.support if s.value[0] == "v"), key=lambda s: s.index)
+        return [(s.value[1], self._graph.diff(rate, s)) for s in speeds]
 
-    def row(self, name: str, pulls: Iterable[tuple[Node, Any]]) -> Iterator[Statement]:
-        """The loads of constraint rows with their multipliers."""
-        found: dict[str, list[Node]] = {}
-        for multiplier, row in pulls:
-            for coordinate, entry in gradient(self._m, row):
-                found.setdefault(coordinate, []).append(-multiplier * entry)
-        yield from self.loads(name, {key: self._graph.sum(terms) for key, terms in found.items()})
+    def _act(self, name: str, pulls: Iterable[tuple[Node, Entries]]) -> Iterator[Statement]:
+        """Efforts along rates: what drives a joint of the tree is a component, what is left is loads."""
+        driven: dict[tuple[str, str], list[Node]] = {}
+        rest: dict[str, list[Node]] = {}
+        for effort, slopes in pulls:
+            if way := self._ways.get(frozenset(slopes)):
+                driven.setdefault(way, []).append(effort)
+                continue
+            for coordinate, slope in slopes:
+                rest.setdefault(coordinate, []).append(effort * slope)
+        for (joint, key), efforts in driven.items():
+            one = name if len(driven) == 1 and not rest else f"{name}.{key}"
+            yield from self._drive(one, joint, key, self._graph.sum(efforts))
+        yield from self.loads(name, {key: self._graph.sum(terms) for key, terms in rest.items()})
+
+    def _find_ways(self) -> Iterator[tuple[frozenset[tuple[str, Node]], tuple[str, str]]]:
+        """The coordinates of the tree's joints along or about an axis, by how bodies move with them."""
+        for joint in self._mechanism.tree.joints:
+            joined = self._m.joined[joint]
+            for key in _DRIVES if joined.axis else ():
+                if key in joined.free:
+                    value, rate = (self._m.signals[f"{joint}.{word}"].node for word in (key, f"{key}_rate"))
+                    slopes = [(name, self._m.motion.diff(value, name)) for name in self._m.motion.of(value)]
+                    yield from ((frozenset(one), (joint, key)) for one in (slopes, self._slopes(rate)))
+
+    def _drive(self, name: str, joint: str, key: str, effort: Node) -> Iterator[Statement]:
+        """An effort along a coordinate of a joint."""
+        fact, joined = _DRIVES[key], self._m.joined[joint]
+        component = self._between(name, fact, {}, joined.ends)
+        for port in fact.inputs:
+            yield f"{component}.{port} = ", *self._directed(effort, fact, joined.ends[0], joined.axis)
 
     def loads(self, name: str, forces: Mapping[str, Node]) -> Iterator[Statement]:
         """A component for each body that is touched, and what it does; user-written coordinates are no bodies."""
@@ -108,40 +137,49 @@ class Acting:
     # ---- forces of the library
 
     def _component(self, term: ForceTerm, element: Any, fact: Library | Local) -> Iterator[Statement]:
-        resolve = self._mechanism.resolve
+        resolve, signals = self._mechanism.resolve, self._m.signals
         given: dict[str, Statement] = {key: (resolve(getattr(element, f)),) for key, f in fact.parameters.items()}
-        resolved = getattr(element, "frame", None)
-        if isinstance(fact, Library) and fact.inputs:
-            where = f"{MULTIBODY}.Types.ResolveInFrameAB"
-            given["resolveInFrame"] = (f"{where}.frame_resolve" if resolved is not None else f"{where}.frame_a",)
-        i, j = term.ends[0], term.ends[1]
-        column = self._mechanism.column(j.body if j.body in self._own else i.body) - 1
-        around = column - 1, column, column + 1
-        row = self._mechanism.below(*around)
-        name = self._diagram.add(Component(self._mechanism.names.new(term.name), fact.name, given, (column, row)))
-        ends = [(i, fact.connectors[0], "i", (column - 1, row)), (j, fact.connectors[1], "j", (column + 1, row))]
-        if resolved is not None:
-            ends.append((term.ends[2], "frame_resolve", "frame", (column - 1, self._mechanism.below(*around))))
-        for frame, port, end, place in ends:
-            if isinstance(fact, Library) and fact.turns_axis:
-                connector = self._mechanism.base(frame.body)  # a torque is the same wherever it acts
-            else:
-                connector = self._mechanism.attach(frame, f"{term.name}.{end}", place, right=end == "j")
-            self._diagram.connect(connector, f"{name}.{port}")
+        name = self._between(term.name, fact, given, term.ends)
         if isinstance(fact, Local):
             yield f"{name}.{fact.input} = ", self._graph.sum(effort.effort for effort in term.load.efforts)
             return
-        for port, key in fact.inputs.items():
-            axis = unit_of(resolve(getattr(element, fact.axis))) if fact.axis else ()
-            if fact.turns_axis:
-                axis = in_body(i, axis)
-            yield f"{name}.{port} = ", *vector(*self._components(f"{term.name}.{key}", axis))
+        for port, word in fact.inputs.items():
+            key = f"{term.name}.{word}"
+            if fact.axis:
+                axis = resolve(getattr(element, fact.axis))
+                yield f"{name}.{port} = ", *self._directed(signals[key].node, fact, term.ends[0], axis)
+            elif key in signals:  # a torque of the plane
+                yield f"{name}.{port} = ", *vector("0", "0", signals[key].node)
+            else:
+                components = [signals[f"{key}.{k}"].node if f"{key}.{k}" in signals else "0" for k in "xyz"]
+                yield f"{name}.{port} = ", *vector(*components)
 
-    def _components(self, key: str, axis: Sequence[Node]) -> list[Part]:
-        """x, y, z of what is along an axis or has components; a torque of the plane is one about z."""
-        signals = self._m.signals
-        if axis:
-            return [*(signals[key].node * a for a in axis), *["0"] * (3 - len(axis))]
-        if key in signals:
-            return ["0", "0", signals[key].node]
-        return [signals[f"{key}.{k}"].node if f"{key}.{k}" in signals else "0" for k in "xyz"]
+    def _between(
+        self, name: str, fact: Library | Local, given: dict[str, Statement], ends: Sequence[Placed]
+    ) -> str:  # fmt: skip
+        """A component between frames i and j, which may have a third one for its axes; returns its name."""
+        i, j = ends[:2]
+        if isinstance(fact, Library) and fact.inputs:
+            where = f"{MULTIBODY}.Types.ResolveInFrameAB"
+            given["resolveInFrame"] = (f"{where}.frame_resolve" if len(ends) > 2 else f"{where}.frame_a",)
+        column = self._mechanism.column(j.body if j.body in self._own else i.body) - 1
+        around = column - 1, column, column + 1
+        row = self._mechanism.below(*around)
+        component = self._diagram.add(Component(self._mechanism.names.new(name), fact.name, given, (column, row)))
+        ports = [(i, fact.connectors[0], "i", (column - 1, row)), (j, fact.connectors[1], "j", (column + 1, row))]
+        if len(ends) > 2:
+            ports.append((ends[2], "frame_resolve", "frame", (column - 1, self._mechanism.below(*around))))
+        for frame, port, end, place in ports:
+            if isinstance(fact, Library) and fact.turns_axis:
+                connector = self._mechanism.base(frame.body)  # a torque is the same wherever it acts
+            else:
+                connector = self._mechanism.attach(frame, f"{name}.{end}", place, right=end == "j")
+            self._diagram.connect(connector, f"{component}.{port}")
+        return component
+
+    def _directed(self, effort: Node, fact: Library, frame: Placed, axis: Components) -> Statement:
+        """An effort along or about an axis of a frame, in the axes of what the component is attached to."""
+        direction = unit_of(axis)
+        if fact.turns_axis:
+            direction = in_body(frame, direction)
+        return vector(*(effort * a for a in direction), *["0"] * (3 - len(direction)))

@@ -363,12 +363,12 @@ class Mechanism:
     def keeps_axis(self, i: Placed, j: Placed, axis: tuple[Node, ...]) -> bool:
         """Whether a joint of the tree keeps one direction in space for an axis of both frames."""
         for name, fact in self.tree.joints.items():
-            ends = self.m.joined[name].ends
-            if {end.body for end in ends} == {i.body, j.body} and "angle" in fact.coordinates:
-                own = self.resolve(self.m.description.joints[name].axis)  # type: ignore[attr-defined]
-                of = dict(zip((end.body for end in ends), ends, strict=True))
-                if all(_parallel(in_body(frame, axis), in_body(of[frame.body], own)) for frame in (i, j)):
-                    return True
+            joined = self.m.joined[name]
+            of = {end.body: end for end in joined.ends}
+            if of.keys() != {i.body, j.body} or "angle" not in fact.coordinates:
+                continue
+            if all(_parallel(in_body(end, axis), in_body(of[end.body], joined.axis)) for end in (i, j)):
+                return True
         return False
 
     # ---- angles of planar bodies
