@@ -214,6 +214,16 @@ def test_outputs_may_be_the_same_and_rates_of_what_moves_with_time(tmp_path: Pat
     compared(model, 0.5, tmp_path)
 
 
+def test_corners_of_a_table_of_time_are_events(tmp_path: Path) -> None:
+    """A pulse shorter than any step."""
+    pulse = {"x": [5, 5.002, 5.004], "y": [0, 1000, 0]}
+    model = swing(tables={"pulse": pulse}, states={"n": {"rate": "lookup(pulse, time)"}}, outputs={"area": "n"})
+    text = exported(model, tmp_path)
+    assert "pulse_piece = if time < 5 then 0 elseif time < 5.002 then 1 elseif time < 5.004 then 2 else 3;" in text
+    assert model.simulate(10, 1)["area"][-1] == pytest.approx(2, rel=1e-4)
+    assert simulated(text, "swing", 10, {})["m.area"][-1] == pytest.approx(2, rel=1e-4)
+
+
 def test_what_jumps_with_time_makes_events(tmp_path: Path) -> None:
     model = swing(outputs={"stair": "floor(5*time)", "bend": "floor(3*bar.phi)"})
     text = exported(model, tmp_path)
@@ -345,11 +355,15 @@ def test_text_grows_with_the_number_of_bodies(style: str, tmp_path: Path) -> Non
     for links in (250, 1000):
         model = mbd.models.load("chain", N=links)
         model.start()
-        begun = time.process_time()
-        sizes.append(len(exported(model, tmp_path, style)))
-        costs.append(time.process_time() - begun)
+        spent = []
+        for _ in range(3):
+            begun = time.process_time()
+            text = exported(model, tmp_path, style)
+            spent.append(time.process_time() - begun)
+        sizes.append(len(text))
+        costs.append(min(spent))
     assert sizes[1] < 4.5 * sizes[0]
-    assert costs[1] < 8 * costs[0]
+    assert costs[1] < 6 * costs[0]
 
 
 # ---------------------------------------------------------------- the interface of the FMU

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from modelica_samples import cases, sample
-from reference.modelica import POINTS, TIGHT, deviations, ramps, read
+from reference.modelica import POINTS, TIGHT, deviations, driving, ramps, read
 from reference.models import link, on
 from reference.models import model as planar_model
 
@@ -26,6 +26,7 @@ from mbdfmu.forces import ForceElement
 from mbdfmu.joints import JointElement
 from mbdfmu.modelica import multibody
 from mbdfmu.modelica.multibody.acting import LOAD
+from mbdfmu.modelica.multibody.collector import PORTS
 from mbdfmu.modelica.multibody.mechanism import PARTS
 from mbdfmu.modelica.multibody.sensors import SENSORS
 from mbdfmu.modelica.subject import Subject
@@ -131,7 +132,7 @@ def one_line(text: str) -> str:
 def components(text: str) -> dict[str, tuple[str, list[str]]]:
     """By name: the class, and the names of its modifiers."""
     found = _COMPONENT.findall(one_line(text.partition("\nequation\n")[0]))
-    return {name: (kind, list(modifiers(given[1:-1]))) for kind, name, given in found}
+    return {name: (kind, list(modifiers(given[1:-1]))) for kind, name, given in found if kind not in PORTS.values()}
 
 
 def modifiers(given: str) -> Iterator[str]:
@@ -211,7 +212,8 @@ def check_diagram(text: str) -> None:
     """No component stands on another one, and no line runs over one or askew."""
     text = one_line(text)
     standing = boxes(text)
-    assert set(standing) == set(components(text))
+    ports = {name for kind, name, _ in _COMPONENT.findall(text) if kind in PORTS.values()}
+    assert set(standing) == set(components(text)) | ports
     for (one, a), (other, b) in itertools.combinations(standing.items(), 2):
         assert not meet(a, b), f"{one} and {other}"
     for points in re.findall(r"annotation\(Line\(points=\{(.*?)\}, color", text):
@@ -255,6 +257,16 @@ def test_our_own_models_are_read(name: str) -> None:
     read(text)
     check_facts(text)
     check_diagram(text)
+
+
+def test_inputs_and_outputs_are_connectors_on_the_edges() -> None:
+    text = one_line(written(load("quarter_car")))
+    declared = re.findall(r"Interfaces\.Real(Input|Output) (\w+)\(.*?extent=(\S+ \S+ \S+ \S+)\), iconT", text)
+    assert [name for kind, name, _ in declared if kind == "Input"] == ["road", "actuator", "der_road"]
+    assert len({place for *_, place in declared}) == len(declared) == 11
+    for kind, _, place in declared:
+        left, _, right, _ = map(int, re.findall(r"-?\d+", place))
+        assert (right < -10) if kind == "Input" else (left > 100)  # world is around 0, and bodies begin there
 
 
 def test_what_outputs_read_is_measured_by_sensors() -> None:
@@ -330,8 +342,9 @@ def test_names_are_given_once() -> None:
     assert len(parts) == len(set(parts)) and "top" not in parts  # the model itself has that name
 
 
-def test_starts_follow_parameters() -> None:
-    assert "phi(start=phi0, fixed=true)" in one_line(written(load("pendulum")))
+def test_starts_follow_parameters_and_are_numbers_otherwise() -> None:
+    text = one_line(written(load("pendulum")))
+    assert "phi(start=phi0, fixed=true), w(start=0, fixed=true)" in text and "omega_start" not in text
 
 
 def test_a_planar_loop_is_cut_by_the_library_and_starts_from_its_freedom() -> None:
@@ -364,9 +377,8 @@ def test_the_library_has_what_elements_say(name: str) -> None:
 
 def driven(text: str, inputs: dict[str, tuple[float, float]]) -> str:
     """The same with ramps for its inputs, since rumoca takes none that change, nor a world inside of another model."""
-    for name, (start, slope) in inputs.items():
-        typed = rf"input (\S+) {identifier(name)}(\([^)]*\))?"
-        text, count = re.subn(typed, rf"\1 {identifier(name)} = {start!r} + {slope!r}*time", text)
+    for name, formula in driving(text, inputs).items():
+        text, count = re.subn(rf"{re.escape(PORTS['input'])} {name}(\([^)]*\))?", f"Real {name} = {formula}", text)
         assert count == 1
     return text
 

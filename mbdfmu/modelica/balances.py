@@ -56,7 +56,9 @@ class Balances:
         self._graph = model.graph
         self._forces: dict[str, list[Node]] = {c.name: [] for c in model.coordinates}
         self._inertia: dict[str, list[Node]] = {c.name: [] for c in model.coordinates}
-        self._measures = dict(_measures(model))
+        self._measures: dict[Node, list[tuple[Node, Node]]] = {}  # by a symbol in them, with symbols for them
+        for measure, symbol in _measures(model):
+            self._measures.setdefault(min(measure.support, key=lambda s: s.index), []).append((measure, symbol))
         self.silent: list[Node] = []  # the multipliers of rows that are left out, or rest
         self.held = list(self._rows(dropped))
         self._bodies()
@@ -97,8 +99,10 @@ class Balances:
 
     def _rate(self, value: Node) -> Node:
         """The derivative, in which those of joints' coordinates stay what they are: variables, where there are some."""
-        inside = self._graph.substitute([value], self._measures)[0]
-        names = {symbol: measure for measure, symbol in self._measures.items() if symbol in inside.support}
+        own = sorted(value.support, key=lambda s: s.index)
+        near = {measure: symbol for s in own for measure, symbol in self._measures.get(s, ())}
+        inside = self._graph.substitute([value], near)[0]
+        names = {symbol: measure for measure, symbol in near.items() if symbol in inside.support}
         slopes = [self._graph.diff(inside, symbol) * self._m.rate(measure) for symbol, measure in names.items()]
         return self._graph.substitute([self._graph.sum([self._m.rate(inside), *slopes])], names)[0]
 

@@ -53,7 +53,7 @@ def _orientations(laws: Laws, balances: Balances) -> None:
         heading = f"orientation of body '{turning.body}'"
         section = laws.quaternion(turning, model.orientation_starts[4 * k : 4 * k + 4], heading)
         matrix = sheet.names.new(f"{turning.body}.R")
-        sheet.put(heading, (f'Real {matrix}[3, 3] "takes vectors from body axes to ground axes"',))
+        sheet.put(heading, matrix, (f'Real {matrix}[3, 3] "takes vectors from body axes to ground axes"',))
         for n, (symbol, entry) in enumerate(rotation_matrix(model, turning.body).items()):
             sheet.known[symbol] = f"{matrix}[{n // 3 + 1}, {n % 3 + 1}]"
             section.say(f"{sheet.known[symbol]} = ", entry)

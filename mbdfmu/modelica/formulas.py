@@ -7,7 +7,7 @@ unless under the same condition. Nothing here recurses: formulas are deeper than
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -51,7 +51,7 @@ _OR, _AND, _NOT, _RELATION, _SUM, _PRODUCT, _POWER, _ATOM = range(8)
 
 
 Named = Callable[[Node, int], str]
-Lookup = Callable[[Curve, int, str], str]
+Lookup = Callable[[Curve, int, str, bool], str]
 
 
 class _Text(NamedTuple):
@@ -93,7 +93,7 @@ class Formulas:
         forced: Mapping[Node, str],
         named: Named,
         lookup: Lookup,
-        momentary: range,
+        momentary: Container[int],
     ) -> None:
         self.auxiliaries: list[Auxiliary] = []  # each after those that it uses
         self._known, self._forced = known, forced
@@ -222,7 +222,8 @@ class Formulas:
             raise KeyError(f"{node!r} has no name")
         if node.op == LOOKUP:
             curve, order = node.value
-            return _Text(self._lookup(curve, order, self._texts[node.args[0]].text), _ATOM)
+            moment = _is_steady(node) and any(s.value[0] != "p" for s in node.support)
+            return _Text(self._lookup(curve, order, self._texts[node.args[0]].text, moment), _ATOM)
         if node.op == SELECT:
             return self._choice(node)
         if node.op in _BOOLEAN:

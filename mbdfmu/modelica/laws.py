@@ -6,6 +6,9 @@ What is given and what is wanted, coordinates, states and variables of the model
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
 
 from mbdfmu.coordinates import QUATERNION
 from mbdfmu.expressions import Node
@@ -13,11 +16,11 @@ from mbdfmu.expressions.opcodes import LOAD, SUB
 from mbdfmu.modelica.balances import Held, Turning, is_rotation
 from mbdfmu.modelica.events import at_start, becoming, together
 from mbdfmu.modelica.formulas import BEFORE, EDGE
-from mbdfmu.modelica.sheet import Condition, Kind, Part, Section, Sheet
+from mbdfmu.modelica.sheet import Condition, Kind, Part, Port, Section, Sheet, Written
 from mbdfmu.modelica.start import start_values
 from mbdfmu.modelica.subject import Subject
 from mbdfmu.modelica.words import INDENT, comment, html, identifier, modified, number, quoted, wrapped
-from mbdfmu.signals import Coordinate, Event, SymbolicModel, Winding
+from mbdfmu.signals import Coordinate, Event, Signal, SymbolicModel, Winding
 from mbdfmu.units import differentiated
 
 _CLOSING = "closing_rate"
@@ -46,11 +49,15 @@ class Laws:
     """Says them on a sheet of its own."""
 
     def __init__(
-        self, subject: Subject, kind: Callable[[str], Kind], taken: Iterable[str] = (), *, numbers: bool = False
-    ) -> None:
-        """`numbers`: start values are no parameters, but numbers and formulas where they count."""
+        self, subject: Subject, kind: Callable[[str], Kind], taken: Iterable[str] = (), *, numbers: bool = False,
+        port: Port | None = None,
+    ) -> None:  # fmt: skip
+        """`numbers`: start values are no parameters, but numbers and formulas where they count.
+
+        `port` gives inputs and outputs a class and a place.
+        """
         self.m, self.start, self._about = subject.model, subject.start, subject.about
-        self.symbol = self.m.graph.symbol
+        self.symbol, self._port = self.m.graph.symbol, port
         self._title = identifier(self.m.description.name)
         self._unnamed = start_values(self.m) if numbers else {}
         settled = {s.node: self.start.values[name] for name, s in self._unnamed.items() if s.causality == "parameter"}
@@ -75,7 +82,7 @@ class Laws:
                 sheet.forced.setdefault(s.node, sheet.show(s))
         known[self.symbol("t", "time")] = "time"
         for s in self.m.inputs:
-            known[self.symbol("ud", s.name)] = f"der({known[s.node]})"
+            known[self.symbol("ud", s.name)] = sheet.names.new(f"der({s.name})")
         for s in self.wanted:
             sheet.show(s)
 
@@ -215,7 +222,7 @@ class Laws:
         found: dict[str, Node | None] = {}
         for event in group:
             name = self._true[event.name] = self.sheet.names.new(event.name)
-            self.sheet.put("events", (f"Boolean {name}",), comment(self.m.description.events[event.name].text))
+            self.sheet.put("events", name, (f"Boolean {name}",), comment(self.m.description.events[event.name].text))
             section.say(f"{name} = ", Condition(event.condition))
             symbol = found[event.name] = self.symbol(EDGE, name)
             self.sheet.known[symbol] = f"edge({name})"
@@ -238,7 +245,7 @@ class Laws:
         notes: Iterable[str] = (),
     ) -> str:  # fmt: skip
         """The model, with local classes, connections, annotations and paragraphs of the documentation beside ours."""
-        every = (*annotations, *self._annotations([*notes, *self._notes()]))
+        every = chain(annotations, self._annotations([*notes, *self._notes()]))
         return "\n".join(self._lines(local, connections, every)) + "\n"
 
     def _lines(self, local: Iterable[str], connections: Iterable[str], annotations: Iterable[str]) -> Iterator[str]:
@@ -250,7 +257,7 @@ class Laws:
         if written.uses(self.closing):
             rate = f'parameter Real {_CLOSING}(unit="1/s", min=0) = {number(_CLOSING_RATE)}'
             yield wrapped(f"{rate}{comment(_CLOSING_TEXT)};")
-        yield from written.ports()
+        yield from written.ports(self._rates(written), self._port)
         yield from written.declarations()
         yield from written.initial()
         yield "equation"
@@ -259,6 +266,16 @@ class Laws:
         yield from self._start_checks()
         yield wrapped(f"annotation({', '.join(annotations)});")
         yield f"end {self._title};"
+
+    def _rates(self, written: Written) -> dict[str, Signal]:
+        """Rates of inputs are inputs too: tools differentiate none that comes from outside."""
+        found = {}
+        for s in self.m.inputs:
+            if written.uses(symbol := self.symbol("ud", s.name)):
+                bounds: dict[str, Any] = {"minimum": None, "maximum": None, "start": 0.0}
+                text = f"rate of {s.name}, 0 while it is held"
+                found[self.sheet.known[symbol]] = replace(s, unit=differentiated(s.unit), text=text, **bounds)
+        return found
 
     def _notes(self) -> Iterator[str]:
         """What is not as in `simulate`."""

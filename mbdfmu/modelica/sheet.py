@@ -6,7 +6,7 @@ Formulas are printed when all of them are there, since what they share gets a na
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ class Condition(NamedTuple):
 
 Part = str | Node | Condition
 Statement = tuple[Part, ...]  # words, and formulas between them; a formula alone only says where it belongs
+Port = Callable[[str, int, int], tuple[str, str]]  # of a causality, its number of so many: a class, and its annotation
 _IN_DEGREES = ("rad", "rad/s")
 
 
@@ -73,6 +74,12 @@ class Section:
         self._said += formulas_of(parts)
 
 
+class _Declaration(NamedTuple):
+    name: str
+    statement: Statement
+    behind: str  # comment and annotation
+
+
 class Sheet:
     """What is written, by name.
 
@@ -95,7 +102,7 @@ class Sheet:
         self.said: list[Node] = []  # all formulas, in the order in which they came
         self.initial = Section("start", "start", self.said)
         self._names_of: dict[str, str] = {}  # by signal
-        self._declared: dict[str, list[tuple[Statement, str]]] = {}  # by heading: declarations, and what follows them
+        self._declared: dict[str, list[_Declaration]] = {}  # by heading
         self._variables: set[str] = set()
         self._tables = Tables(model.description.curves, self.names)
         self._by_node: dict[Node, Signal] = {}
@@ -131,9 +138,9 @@ class Sheet:
         """A place for declarations that come later."""
         self._declared.setdefault(heading, [])
 
-    def put(self, heading: str, statement: Statement, behind: str = "") -> None:
-        """A declaration, with its comment and annotation."""
-        self._declared.setdefault(heading, []).append((statement, behind))
+    def put(self, heading: str, name: str, statement: Statement, behind: str = "") -> None:
+        """The declaration of a name, with its comment and annotation."""
+        self._declared.setdefault(heading, []).append(_Declaration(name, statement, behind))
         self.said += formulas_of(statement)
 
     def declare(
@@ -144,7 +151,7 @@ class Sheet:
         given: list[Statement] = _units(kind)
         if start is not None:
             given += [("start=", start), *([("fixed=true",)] if fixed else [])]
-        self.put(heading, (f"{kind.name} {name}", *modification(given)), comment(text))
+        self.put(heading, name, (f"{kind.name} {name}", *modification(given)), comment(text))
         self._variables.add(name)
 
     def section(self, title: str, name: str) -> Section:
@@ -163,38 +170,36 @@ class Sheet:
 
     def written(self) -> Written:
         """The formulas of everything, with time running."""
-        begun = [(-1, statement) for given in self._declared.values() for statement, _ in given]
-        every = enumerate((*self.sections, self.initial))
-        stated = [(k, statement) for k, section in every for statement in section.statements]
-        roots = [(k, node) for k, statement in (*stated, *begun) for node in formulas_of(statement)]
+        sections, declared = [*self.sections, self.initial], [d for given in self._declared.values() for d in given]
+        stated = [*(s.statements for s in sections), *([d.statement] for d in declared)]
+        roots = [(k, node) for k, every in enumerate(stated) for one in every for node in formulas_of(one)]
         owners, before = [k for k, _ in roots], [node for _, node in roots]
         after = self.running(before)
         known = dict(zip(self.running(self.known), self.known.values(), strict=True))
         known = {node: text for node, text in known.items() if node.op != CONST}
         forced = dict(zip(self.running(self.forced), self.forced.values(), strict=True))
         signals = dict(zip(self.running(self._by_node), self._by_node.values(), strict=True))
-        begin = sum(0 <= k < len(self.sections) for k in owners)
-        momentary = range(begin, begin + owners.count(len(self.sections)))
-        formulas = Formulas(after, known, forced, self._namer(owners, signals), self._tables.call, momentary)
+        names = [*(s.name for s in sections), *(d.name for d in declared)]
+        named = self._namer([names[k] for k in owners], signals)
+        momentary = {n for n, k in enumerate(owners) if k == len(self.sections)}
+        formulas = Formulas(after, known, forced, named, self._tables.call, momentary)
         return Written(self, formulas, dict(zip(before, after, strict=True)), owners)
 
-    def _namer(self, owners: list[int], signals: Mapping[Node, Signal]) -> Named:
+    def _namer(self, owners: Sequence[str], signals: Mapping[Node, Signal]) -> Named:
         counts: Counter[str] = Counter()
 
         def named(node: Node, root: int) -> str:
-            """As the signal that it is, or after the section that uses it first."""
+            """As the signal that it is, or after what uses it first."""
             if node in signals and signals[node].name not in self._names_of:
                 return self.show(signals[node])
-            k = owners[root]
-            owner = self.sections[k].name if 0 <= k < len(self.sections) else self.initial.name
-            counts[owner] += 1
-            return self.names.new(f"{owner}_{counts[owner]}")
+            counts[owners[root]] += 1
+            return self.names.new(f"{owners[root]}_{counts[owners[root]]}")
 
         return named
 
-    def typed(self, name: str, s: Signal, start: float | None = None) -> str:
+    def typed(self, name: str, s: Signal, start: float | None = None, type_name: str | None = None) -> str:
         """Type, name and attributes of a signal's variable."""
-        kind = self._kind(s.unit)
+        kind = plain(s.unit)._replace(name=type_name) if type_name else self._kind(s.unit)
         bounds = {"min": s.minimum, "max": s.maximum, "start": start}
         given = [*_units(kind), *((f"{key}={number(x)}",) for key, x in bounds.items() if x is not None)]
         return "".join(map(str, (f"{kind.name} {name}", *modification(given))))
@@ -232,26 +237,34 @@ class Written:
                 yield wrapped(f"parameter {self._sheet.typed(a.name, shown)} = {a.formula}{comment(shown.text)};")
         yield from self._sheet._tables.constants()
 
-    def ports(self) -> Iterator[str]:
-        """Inputs and outputs."""
-        ports = [(name, s) for name, s in self._sheet.shown.items() if s.causality in ("input", "output")]
-        if ports:
+    def ports(self, rates: Mapping[str, Signal], port: Port | None) -> Iterator[str]:
+        """Inputs, with their rates, and outputs."""
+        every = [(name, s) for name, s in self._sheet.shown.items() if s.causality in ("input", "output")]
+        if every:
             yield f"\n{INDENT}// inputs and outputs"
-        for name, s in ports:
-            start = s.start if s.causality == "input" else None
-            yield wrapped(f"{s.causality} {self._sheet.typed(name, s, start)}{comment(s.text)};")
+        for causality in ("input", "output"):
+            given = [(name, s) for name, s in every if s.causality == causality]
+            given += rates.items() if causality == "input" else ()
+            for k, (name, s) in enumerate(given):
+                start = s.start if causality == "input" else None
+                kind, behind = port(causality, k, len(given)) if port else (None, "")
+                declared = self._sheet.typed(name, s, start, kind)
+                yield wrapped(f"{declared if kind else f'{causality} {declared}'}{comment(s.text)}{behind};")
 
     def declarations(self) -> Iterator[str]:
         """Components and variables of our own, signals, and what several equations share."""
         for heading, given in self._sheet._declared.items():
             if given:
                 yield f"\n{INDENT}// {heading}"
-            yield from (wrapped(f"{self._text(statement)}{behind};") for statement, behind in given)
+            yield from (wrapped(f"{self._text(one.statement)}{one.behind};") for one in given)
         there = self._sheet._variables | {a.name for a in self._fixed}
         signals = {n: s for n, s in self._sheet.shown.items() if s.causality == "local" and n not in there}
         if signals:
             yield f"\n{INDENT}// signals"
             yield from (wrapped(f"{self._sheet.typed(n, s)}{comment(s.text)};") for n, s in signals.items())
+        if pieces := [name for name, _ in self._sheet._tables.pieces()]:
+            yield f"\n{INDENT}// corners of tables that have been passed"
+            yield wrapped(f"Integer {', '.join(pieces)};")
         fixed, hidden = ([a for a in every if a.name not in self._sheet.shown] for every in (self._fixed, self._moving))
         if fixed or hidden:
             yield "protected"
@@ -270,6 +283,9 @@ class Written:
             if lines:
                 yield f"{INDENT}// {section.title}"
                 yield from map(wrapped, lines)
+        for k, (_, equation) in enumerate(self._sheet._tables.pieces()):
+            yield from [f"{INDENT}// corners of tables, which are events"] if k == 0 else []
+            yield wrapped(f"{equation};")
 
     def initial(self) -> Iterator[str]:
         """What holds at the start only."""

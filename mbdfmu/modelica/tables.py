@@ -46,12 +46,16 @@ class Tables:
         self._given = {curve: name for name, curve in curves.items()}
         self._names = names
         self._used: dict[Curve, tuple[str, str]] = {}  # the names of its knots and pieces
+        self._pieces: dict[tuple[str | float, ...], str] = {}  # variables, by argument and corners
 
-    def call(self, curve: Curve, order: int, x: str) -> str:
-        """The derivative of a curve at x."""
+    def call(self, curve: Curve, order: int, x: str, moment: bool) -> str:
+        """The derivative of a curve at x; where x tells the moment, corners are events."""
         if curve not in self._used:
             name = self._given.get(curve, "curve")
             self._used[curve] = self._names.new(f"{name}_knots"), self._names.new(f"{name}_pieces")
+        corners = curve.corners(order) if moment else []
+        if corners and (x, *corners) not in self._pieces:
+            self._pieces[(x, *corners)] = self._names.new(f"{self._given.get(curve, 'curve')}_piece")
         knots, pieces = self._used[curve]
         return f"{FUNCTION}({x}, {knots}, {pieces}, {order})"
 
@@ -59,6 +63,12 @@ class Tables:
         """The function, if there is a curve."""
         if self._used:
             yield _TEXT
+
+    def pieces(self) -> Iterator[tuple[str, str]]:
+        """Variables that count the corners passed, with equations: what is inside of functions makes no events."""
+        for (x, *corners), name in self._pieces.items():
+            ways = " else".join(f"if {x} < {number(float(corner))} then {k}" for k, corner in enumerate(corners))
+            yield name, f"{name} = {ways} else {len(corners)}"
 
     def constants(self) -> Iterator[str]:
         """The numbers of all curves."""

@@ -13,11 +13,11 @@ from mbdfmu.fmi.archive import tool_of
 from mbdfmu.fmi.capabilities import NATIVE
 from mbdfmu.fmi.types import QUANTITIES, Enumeration
 from mbdfmu.fmi.variables import Table, Variable, table_of
+from mbdfmu.modelica.icon import icon, port_extent
 from mbdfmu.modelica.subject import Subject
 from mbdfmu.modelica.words import INDENT, Names, comment, html, identifier, modified, number, quoted, wrapped
 
 _PORTS = ("input", "output")
-_SPACING, _SIZE = 40, 20  # of connectors in the icon
 _CONNECTOR = """\
   connector {name} = {kind} Real "A signal of the FMU"
     annotation(Icon(graphics={{Polygon(points={{{{-100,100}},{{100,0}},{{-100,-100}}}}, lineColor={{0,0,127}},
@@ -82,27 +82,15 @@ class _Wrapper:
         return f"parameter {kind} {self._known[v.name]}{_attributes(v)} = {value}{comment(v.text)};"
 
     def _port(self, v: Variable, k: int, count: int) -> str:
-        """Inputs on the left of the icon, outputs on the right."""
-        side = -100 - _SIZE // 2 if v.causality == "input" else 100 + _SIZE // 2
-        height = round((count - 1) * _SPACING / 2 - k * _SPACING)
-        extent = f"{{{{{side - 10},{height - 10}}},{{{side + 10},{height + 10}}}}}"
         kind = "SignalIn" if v.causality == "input" else "SignalOut"
         start = _value(v) if v.causality == "input" else None
         return (
             f"{kind} {self._known[v.name]}{_attributes(v, start)}{comment(v.text)} "
-            f"annotation(Placement(transformation(extent={extent})));"
+            f"annotation(Placement(transformation(extent={port_extent(v.causality, k, count)})));"
         )
 
     def _annotations(self) -> Iterator[str]:
-        ports = [sum(v.causality == causality for v in self._variables) for causality in _PORTS]
-        half = max(100, _SPACING * max(ports) // 2 + _SIZE)
-        box = f"{{{{-100,-{half}}},{{100,{half}}}}}"
-        graphics = (
-            f"Rectangle(extent={box}, lineColor={{0,0,127}}, fillColor={{255,255,255}}, "
-            "fillPattern=FillPattern.Solid), "
-            f'Text(extent={{{{-100,20}},{{100,-20}}}}, textString="%name")'
-        )
-        yield f"Icon(coordinateSystem(extent={box}), graphics={{{graphics}}})"
+        yield icon([sum(v.causality == causality for v in self._variables) for causality in _PORTS])
         rows = "".join(
             f"<tr><td>{html(v.name)}</td><td>{self._known[v.name]}</td><td>{v.causality}</td><td>{v.unit}</td>"
             f"<td>{html(v.text)}</td></tr>"

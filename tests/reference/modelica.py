@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,20 @@ def ramps(model: mbd.Model) -> dict[str, tuple[float, float]]:
     return {s.name: (float(s.start), 0.1 * (1 + k) * (1 + abs(s.start))) for k, s in enumerate(inputs)}
 
 
+def driving(text: str, inputs: dict[str, tuple[float, float]]) -> dict[str, str]:
+    """Formulas of the inputs that are ramps, and of their rates where the text wants these too."""
+    found = {identifier(name): f"{start!r} + {slope!r}*time" for name, (start, slope) in inputs.items()}
+    rates = {f"der_{identifier(name)}": repr(slope) for name, (_, slope) in inputs.items()}
+    wanted = [name for name in rates if re.search(rf"(\binput \S+|\.RealInput) {name}\b", text)]
+    return found | {name: rates[name] for name in wanted}
+
+
 def simulated(
     text: str, name: str, end: float, inputs: dict[str, tuple[float, float]], *, solver: str = "rk-like", **options: Any
 ) -> Any:
     """By rumoca; inputs are ramps of the model around ours."""
-    slopes = ", ".join(f"{identifier(n)}={a!r} + {b!r}*time" for n, (a, b) in inputs.items())
-    text += f"\nmodel Driven\n  {identifier(name)} m({slopes});\nend Driven;\n"
+    given = ", ".join(f"{name}={formula}" for name, formula in driving(text, inputs).items())
+    text += f"\nmodel Driven\n  {identifier(name)} m({given});\nend Driven;\n"
     roots = options.pop("roots", None)
     config = rumoca.SimConfig(rtol=TIGHT, atol=TIGHT / 10, solver=solver, **options)
     driven = rumoca.Session(roots=roots).loads(text, model="Driven")

@@ -26,7 +26,7 @@ STYLES = ("multibody", "equations", "wrapper")  # spelled out as in export_fmu.p
     "--output",
     type=output_file(".mo"),
     metavar="FILE",
-    help="File to write; the model's name in this folder if not given.",
+    help="File to write; in this folder, named after the class in it, if not given.",
 )
 @click.option(
     "--style",
@@ -53,7 +53,8 @@ def command(
 ) -> None:  # fmt: skip
     """Export a MODEL as Modelica text."""
     loaded = load_model(model)
-    path = output or Path(f"{file_stem(loaded.name)}.mo")
+    stem = file_stem(loaded.name)
+    path = output or Path(f"{stem}_fmu.mo" if style == "wrapper" else f"{stem}.mo")  # tools look for classes by files
     given, begins = constants({"--set": parameters, "--start": start})
     loaded.export_modelica(
         path, style, signals=signals, parameters=given or None, start=begins or None, assemble=assemble

@@ -6,13 +6,13 @@ each of its bodies, at the centre of mass, with the force and torque that follow
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from mbdfmu.counterparts import MULTIBODY, Counterpart, Equations, Library, Local, axis_force, axis_torque
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
-from mbdfmu.frames import Placed
+from mbdfmu.frames import Placed, Row
 from mbdfmu.modelica.balances import gradient
 from mbdfmu.modelica.multibody.mechanism import Mechanism, in_body
 from mbdfmu.modelica.multibody.parts import Component, vector
@@ -23,7 +23,7 @@ from mbdfmu.vectors import Components, unit_of
 
 _ABREAST = 4  # loads on one body that stand beside each other
 _DRIVES = {"displacement": axis_force(), "angle": axis_torque()}  # by coordinate of a joint with an axis
-Entries = Sequence[tuple[str, Node]]  # by coordinate
+Pull = tuple[Node, Sequence[tuple[str, Node]]]  # an effort, and its slopes by coordinate
 LOAD = "Load"
 LOAD_TEXT = f"""\
   model {LOAD} "Force and torque on a body at its centre of mass"
@@ -65,11 +65,18 @@ class Acting:
         if self._is_component(term, element, fact):
             yield from self._component(term, element, fact)
             return
-        yield from self._act(term.name, [(effort.effort, self._slopes(effort.rate)) for effort in term.load.efforts])
+        yield from self._loads(term.name, [(effort.effort, self._slopes(effort.rate)) for effort in term.load.efforts])
 
-    def row(self, name: str, rows: Iterable[tuple[Node, Any]]) -> Iterator[Statement]:
-        """What constraint rows do with their multipliers."""
-        yield from self._act(name, [(-multiplier, gradient(self._m, row)) for multiplier, row in rows])
+    def row(self, name: str, rows: Iterable[tuple[Node, Row]]) -> Iterator[Statement]:
+        """What constraint rows do with their multipliers: those that drive a joint of the tree are components."""
+        rest: list[Pull] = []
+        for multiplier, row in rows:
+            slopes = gradient(self._m, row)
+            if way := self._ways.get(frozenset(slopes)):
+                yield from self._drive(name, *way, -multiplier)
+            else:
+                rest.append((-multiplier, slopes))
+        yield from self._loads(name, rest)
 
     def _is_component(self, term: ForceTerm, element: Any, fact: Counterpart) -> bool:
         if isinstance(fact, Equations) or not (all(map(steady, term.ends)) and self._settled(element, fact)):
@@ -78,25 +85,10 @@ class Acting:
             return True
         return self._mechanism.keeps_axis(term.ends[0], term.ends[1], self._mechanism.resolve(element.axis))
 
-    def _slopes(self, rate: Node) -> Entries:
+    def _slopes(self, rate: Node) -> list[tuple[str, Node]]:
         """By coordinate (T4.0)."""
         speeds = sorted((s for s in rate.support if s.value[0] == "v"), key=lambda s: s.index)
         return [(s.value[1], self._graph.diff(rate, s)) for s in speeds]
-
-    def _act(self, name: str, pulls: Iterable[tuple[Node, Entries]]) -> Iterator[Statement]:
-        """Efforts along rates: what drives a joint of the tree is a component, what is left is loads."""
-        driven: dict[tuple[str, str], list[Node]] = {}
-        rest: dict[str, list[Node]] = {}
-        for effort, slopes in pulls:
-            if way := self._ways.get(frozenset(slopes)):
-                driven.setdefault(way, []).append(effort)
-                continue
-            for coordinate, slope in slopes:
-                rest.setdefault(coordinate, []).append(effort * slope)
-        for (joint, key), efforts in driven.items():
-            one = name if len(driven) == 1 and not rest else f"{name}.{key}"
-            yield from self._drive(one, joint, key, self._graph.sum(efforts))
-        yield from self.loads(name, {key: self._graph.sum(terms) for key, terms in rest.items()})
 
     def _find_ways(self) -> Iterator[tuple[frozenset[tuple[str, Node]], tuple[str, str]]]:
         """The coordinates of the tree's joints along or about an axis, by how bodies move with them."""
@@ -115,8 +107,13 @@ class Acting:
         for port in fact.inputs:
             yield f"{component}.{port} = ", *self._directed(effort, fact, joined.ends[0], joined.axis)
 
-    def loads(self, name: str, forces: Mapping[str, Node]) -> Iterator[Statement]:
+    def _loads(self, name: str, pulls: Iterable[Pull]) -> Iterator[Statement]:
         """A component for each body that is touched, and what it does; user-written coordinates are no bodies."""
+        terms: dict[str, list[Node]] = {}
+        for effort, slopes in pulls:
+            for coordinate, slope in slopes:
+                terms.setdefault(coordinate, []).append(effort * slope)
+        forces = {name: self._graph.sum(every) for name, every in terms.items()}
         bodies = dict.fromkeys(self._body[key] for key in forces if key in self._body)
         for body in bodies:
             entries: list[Part] = [forces.get(key, "0") for key in self._own[body]]

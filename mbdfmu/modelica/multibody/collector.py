@@ -15,6 +15,7 @@ from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
 from mbdfmu.expressions.opcodes import LOAD as SYMBOL
 from mbdfmu.modelica.balances import Balances, Held
+from mbdfmu.modelica.icon import icon, port_extent
 from mbdfmu.modelica.laws import Laws, refused
 from mbdfmu.modelica.multibody.acting import LOAD, LOAD_TEXT, Acting
 from mbdfmu.modelica.multibody.beginning import Beginning
@@ -27,6 +28,7 @@ from mbdfmu.modelica.subject import Subject
 from mbdfmu.modelica.words import INDENT
 from mbdfmu.signals import SymbolicModel
 
+PORTS = {causality: f"Modelica.Blocks.Interfaces.Real{causality.capitalize()}" for causality in ("input", "output")}
 _COMPONENTS, _OWN = "bodies, joints and forces", "coordinates of the model"
 
 
@@ -60,7 +62,7 @@ class _Collector:
         forces: list[Any] = list(self.m.description.forces.values())
         facts = [*self.tree.local.values(), *(force.counterpart(self.m.dimensions) for force in forces)]
         self.classes = {LOAD: LOAD_TEXT} | {fact.name: fact.text for fact in facts if isinstance(fact, Local)}
-        self.laws = Laws(subject, typed, [WORLD, "SI", *self.classes], numbers=True)
+        self.laws = Laws(subject, typed, [WORLD, "SI", *self.classes], numbers=True, port=self._port)
         self.sheet = self.laws.sheet
         self.laws.given()
         self.sheet.reserve(_COMPONENTS)
@@ -89,7 +91,7 @@ class _Collector:
         self.laws.events()
         diagram = self.mechanism.diagram
         for component in diagram.components.values():
-            self.sheet.put(_COMPONENTS, component.statement(), component.behind())
+            self.sheet.put(_COMPONENTS, component.name, component.statement(), component.behind())
         self.sheet.said += [s.node for s in self.laws.wanted]
         self._define_missing()
         self.laws.outputs()
@@ -98,12 +100,22 @@ class _Collector:
         return self.laws.text(
             local=[f"{INDENT}import {SI};", *classes],
             connections=diagram.lines(),
-            annotations=[
-                f"Diagram(coordinateSystem(preserveAspectRatio=true, extent={diagram.extent()}))",
-                'uses(Modelica(version="4.0.0"))',
-            ],
+            annotations=self._annotations(),
             notes=[f"Left out: {text} repeats other rows." for text in self.left_out],
         )
+
+    def _port(self, causality: str, k: int, count: int) -> tuple[str, str]:
+        """A connector on the edge of the diagram, so that others connect to it."""
+        places = f"transformation(extent={self.mechanism.diagram.port(causality, k)})"
+        places += f", iconTransformation(extent={port_extent(causality, k, count)})"
+        return PORTS[causality], f" annotation(Placement({places}))"
+
+    def _annotations(self) -> Iterator[str]:
+        """When all else is written."""
+        diagram = self.mechanism.diagram
+        yield f"Diagram(coordinateSystem(preserveAspectRatio=true, extent={diagram.extent()}))"
+        yield icon(list(diagram.ports.values()))
+        yield 'uses(Modelica(version="4.0.0"))'
 
     def _read(self, subject: Subject) -> Iterator[Node]:
         """All formulas of the model itself."""

@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from mbdfmu.modelica.icon import box
 from mbdfmu.modelica.sheet import Part, Statement, modification
 from mbdfmu.modelica.words import comment
 
 _COLUMN, _ROW, _HALF = 40, 80, 10  # of the diagram: from column to column, from row to row, half a component
 _STANDING = 30  # how far above its row a standing component is
 _LANE = 25  # how far below or above a row lines pass along it
+_PORT = 40  # from port to port
 _TRACKS, _TRACK = 5, 2  # lines of different bodies run beside each other
 # Of the classes that have a connector frame_resolve: where it stands on their upper side.
 _RESOLVE = {"Modelica.Mechanics.MultiBody.Forces.Force": 4, "Modelica.Mechanics.MultiBody.Forces.ForceAndTorque": 8}
@@ -90,6 +92,7 @@ class Diagram:
 
     components: dict[str, Component] = field(default_factory=dict)
     connections: list[tuple[str, str]] = field(default_factory=list)
+    ports: dict[str, int] = field(default_factory=lambda: {"input": 0, "output": 0})  # how many, on the edges
 
     def add(self, component: Component) -> str:
         """A component; returns its name."""
@@ -136,13 +139,21 @@ class Diagram:
                 there += [(x, lane), (u, lane)]
         return _straightened([*there, *reversed(back)])
 
+    def port(self, causality: str, k: int) -> str:
+        """The place of one more input on the left edge, or output on the right."""
+        self.ports[causality] = max(self.ports[causality], k + 1)
+        low, high = self._edges()
+        return box(low if causality == "input" else high, _ROW - _PORT * (k + 1))
+
+    def _edges(self) -> tuple[int, int]:
+        columns = [0.0, *(c.place[0] for c in self.components.values())]
+        return round(_COLUMN * min(columns)) - 2 * _COLUMN, max(round(_COLUMN * max(columns)), 100) + 2 * _COLUMN
+
     def extent(self) -> str:
         """Of the whole diagram."""
-        columns = [0.0, *(c.place[0] for c in self.components.values())]
-        rows = [0.0, *(c.place[1] for c in self.components.values())]
-        low = f"{{{round(_COLUMN * min(columns)) - _COLUMN}, {round(-_ROW * max(rows)) - _ROW // 2}}}"
-        high = f"{{{max(round(_COLUMN * max(columns)), 100) + _COLUMN}, {round(-_ROW * min(rows)) + _ROW}}}"
-        return f"{{{low}, {high}}}"
+        (low, high), rows = self._edges(), [0.0, *(c.place[1] for c in self.components.values())]
+        bottom = min(round(-_ROW * max(rows)), _ROW - _PORT * max(self.ports.values())) - _ROW // 2
+        return f"{{{{{low - _HALF}, {bottom}}}, {{{high + _HALF}, {round(-_ROW * min(rows)) + _ROW}}}}}"
 
 
 def _free(rows: dict[int, list[int]], y: int, x: int, u: int) -> bool:
