@@ -172,6 +172,16 @@ def test_what_events_make_true_follows_at_the_start(tmp_path: Path) -> None:
         assert result[f"now_{name}"][-1] == theirs[f"m.now_{name}"][-1] == value
 
 
+def test_many_events_at_once_are_short(tmp_path: Path) -> None:
+    """Each doubles what those before it have made, once at the start and once later."""
+    events = {f"e{k}": {"when": "time < 0.1 or time > 0.5", "set": {"n": f"n + n + {k}"}} for k in range(12)}
+    model = swing(states={"n": {"rate": 0}}, events=events, outputs={"shown": "n"})
+    text = exported(model, tmp_path)
+    assert len(text) < 20000
+    result, theirs = model.simulate(0.8, 0.1), simulated(text, "swing", 0.8, {})
+    assert result["shown"][-1] == theirs["m.shown"][-1] > 2**20
+
+
 def test_an_event_that_reads_what_is_solved_for_says_so(tmp_path: Path) -> None:
     model = swing(
         states={"a": {"rate": 0, "start": 1}}, variables={"v": {"equation": "v^3 + v - 2*a", "start": 1}},

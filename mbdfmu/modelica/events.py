@@ -6,10 +6,20 @@ what becomes true by that follows (docs/theory.md, chapter 9).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from mbdfmu.expressions import Node, logical_and, logical_not, logical_or, select
 from mbdfmu.signals import Event, SymbolicModel
+
+Variable = Callable[[str, Node], Node]  # from what it is called and what it is: a symbol for it, or the formula itself
+
+
+class Occurring(NamedTuple):
+    """An event that may occur now: the condition, or none where it does in any case."""
+
+    event: Event
+    condition: Node | None
 
 
 def together(model: SymbolicModel) -> list[list[Event]]:
@@ -23,40 +33,36 @@ def together(model: SymbolicModel) -> list[list[Event]]:
 
 
 def becoming(
-    model: SymbolicModel, events: Iterable[Event], occurs: Mapping[str, Node | None], values: Mapping[Node, Node]
+    model: SymbolicModel, occurring: Iterable[Occurring], values: Mapping[Node, Node], variable: Variable
 ) -> dict[Node, Node]:
-    """The states after those events that occur; without a condition an event does. `values` are those before."""
+    """The states after the events, one after another; `values` are those before."""
     found = dict(values)
-    for event in events:
+    for event, condition in occurring:
         symbols = [model.graph.symbol("x", s.state) for s in event.settings]
         new = model.graph.substitute([s.value for s in event.settings], found)
-        condition = occurs[event.name]
         for symbol, value in zip(symbols, new, strict=True):
-            found[symbol] = value if condition is None else select(condition, value, found[symbol])
+            chosen = value if condition is None else select(condition, value, found[symbol])
+            found[symbol] = variable(f"{symbol.value[1]}.{event.name}", chosen)
     return found
 
 
-def at_start(model: SymbolicModel) -> dict[Node, Node]:
-    """States that events set, after those that occur at the start."""
+def at_start(model: SymbolicModel, rounds: int, variable: Variable) -> Iterator[tuple[Node, Node]]:
+    """The states that events set, after so many rounds of events at the start, each of which makes others true."""
     events = [event for event in model.events if event.settings]
     values = {model.graph.symbol("x", s.name): s.start for s in model.states}
-    waiting = [event for event in events if _follows(event, events)]
-    occurs = _true(model, events, values)
-    values = becoming(model, events, occurs, values)
-    passed = dict(occurs)
-    for _ in waiting:  # each occurs once, so no chain is longer
-        true = _true(model, waiting, values)
-        occurs = {name: logical_and(one, logical_not(passed[name])) for name, one in true.items()}
-        values = becoming(model, waiting, occurs, values)
-        passed |= {name: logical_or(passed[name], one) for name, one in true.items()}
-    every = {name for event in events for name in _sets(event)}
-    return {symbol: value for symbol, value in values.items() if symbol.value[1] in every}
-
-
-def _true(model: SymbolicModel, events: Iterable[Event], values: Mapping[Node, Node]) -> dict[str, Node]:
-    every = list(events)
-    found = model.graph.substitute([event.condition for event in every], values)
-    return {event.name: one for event, one in zip(every, found, strict=True)}
+    passed: dict[str, Node] = {}
+    for k in range(rounds):
+        if k:
+            events = [event for event in events if _follows(event, model.events)]
+        true = model.graph.substitute([event.condition for event in events], values)
+        occurring = []
+        for event, condition in zip(events, true, strict=True):
+            one = variable(f"{event.name}.start", condition)
+            occurring.append(Occurring(event, logical_and(one, logical_not(passed[event.name])) if k else one))
+            passed[event.name] = logical_or(passed[event.name], one) if k else one
+        values = becoming(model, occurring, values, variable)
+    every = {name for event in model.events for name in _sets(event)}
+    yield from ((symbol, value) for symbol, value in values.items() if symbol.value[1] in every)
 
 
 def _follows(event: Event, events: Iterable[Event]) -> bool:

@@ -39,8 +39,8 @@ from mbdfmu.modelica.words import number
 FLOOR = OPCODES["FLOOR"]
 _BOOLEAN = frozenset((LT, LE, EQ, AND, OR, NOT))
 _PARTIAL = frozenset((DIV, POW, SQRT, *(OPCODES[name] for name in ("TAN", "ASIN", "ACOS", "LOG", "ATAN2"))))
-BEFORE, EDGE = "pre", "edge"  # the spaces of values just before an event, and of conditions that become true there
-_INSTANT = frozenset((BEFORE, EDGE))
+BEFORE, TRUTH = "pre", "truth"  # the spaces of values just before an event, and of conditions with names
+_INSTANT = frozenset((BEFORE, TRUTH))
 _STEADY = frozenset((*"tpu", *_INSTANT))  # conditions on these alone make events; others are tried at every step
 _SHARED = 3  # operations from which on a shared expression gets a name
 _LONGEST = 2000  # letters of one expression
@@ -249,7 +249,7 @@ class Formulas:
     def _is_condition(self, node: Node) -> bool:
         """Whether the text is true or false; variables are numbers."""
         if node.op == LOAD:
-            return bool(node.value[0] == EDGE)
+            return bool(node.value[0] == TRUTH)
         return node.op in _BOOLEAN and node not in self._known and node not in self._forced
 
     def _relation(self, node: Node) -> _Text:

@@ -11,11 +11,11 @@ from itertools import chain
 from typing import Any
 
 from mbdfmu.coordinates import QUATERNION
-from mbdfmu.expressions import Node
+from mbdfmu.expressions import Node, is_condition
 from mbdfmu.expressions.opcodes import LOAD, SUB
 from mbdfmu.modelica.balances import Held, Turning, is_rotation
-from mbdfmu.modelica.events import at_start, becoming, together
-from mbdfmu.modelica.formulas import BEFORE, EDGE
+from mbdfmu.modelica.events import Occurring, at_start, becoming, together
+from mbdfmu.modelica.formulas import BEFORE, TRUTH
 from mbdfmu.modelica.sheet import Condition, Kind, Part, Port, Section, Sheet, Written
 from mbdfmu.modelica.start import start_values
 from mbdfmu.modelica.subject import Subject
@@ -64,7 +64,6 @@ class Laws:
         self.sheet = Sheet(self.m, kind, [self._title, _CLOSING, *taken], self._unnamed, settled)
         self.closing = self.symbol("p", "closing rate")  # the blank keeps it apart from the model's own
         self.wanted = [s for s in subject.wanted if s.causality in ("output", "local")]
-        self._true: dict[str, str] = {}  # variables of conditions, by event
         self._checks: dict[tuple[str, bool], list[str]] = {}  # gaps that must be none at the start, or their rates
 
     # ---- what is given and what is wanted
@@ -199,44 +198,62 @@ class Laws:
 
     def events(self) -> None:
         """Those that set states; a state is set in one `when` only (section 8.3.6)."""
-        section = self.sheet.section("events", "event")
-        for group in together(self.m):
-            occurs = self._conditions(group, section) if len(group) > 1 else {group[0].name: None}
-            before = {s: self._before(s) for s in self._set_by(group)}
-            names = ", ".join(event.name for event in group)
-            parts: list[Part] = ["when ", *self._when(group), " then\n"]
-            for symbol, value in becoming(self.m, group, occurs, before).items():
-                parts += [f"reinit({self.sheet.known[symbol]}, ", value, ");\n"]
-            section.say(*parts, f"end when{comment(f'event {names}')}")
+        groups = together(self.m)
+        for group in groups:
+            self._when(group)
         # A condition that is true at the start counts too, but nothing becomes true there for a `when`.
-        for symbol, value in at_start(self.m).items():
+        alone = all(len(group) == 1 for group in groups) and self.start.rounds == 1
+        for symbol, value in at_start(self.m, self.start.rounds, _itself if alone else self._started_with):
             self.sheet.initial.say(f"{self.sheet.known[symbol]} = ", value)
 
-    def _when(self, group: Sequence[Event]) -> list[Part]:
+    def _when(self, group: Sequence[Event]) -> None:
+        """Events that touch each other; where they are several, each has a condition and results with names."""
+        sheet, section, first = self.sheet, self.sheet.section("events", "event"), group[0]
+        before = {self.symbol("x", s.state): self.symbol(BEFORE, s.state) for event in group for s in event.settings}
+        sheet.known |= {held: f"pre({sheet.known[symbol]})" for symbol, held in before.items()}
+        inside: list[Part] = []
+
+        def result(name: str, value: Node) -> Node:
+            symbol, own = self._named("result", name)
+            sheet.put("events", own, (f"discrete Real {own}(start=0, fixed=true)",))
+            inside.extend((f"{own} = ", value, ";\n"))
+            return symbol
+
         if len(group) == 1:
-            return [Condition(group[0].condition)]
-        return [f"{{{', '.join(self._true[event.name] for event in group)}}}"]
+            after = becoming(self.m, [Occurring(first, None)], before, _itself)
+            when: Part = Condition(first.condition)
+        else:
+            names = [self._condition(event, section) for event in group]
+            edges = [self._named(TRUTH, f"edge({name})", f"edge({name})")[0] for name in names]
+            after = becoming(self.m, map(Occurring, group, edges), before, result)
+            when = f"{{{', '.join(names)}}}"
+        for symbol, value in after.items():
+            inside += [f"reinit({sheet.known[symbol]}, ", value, ");\n"]
+        comments = comment(f"event {', '.join(event.name for event in group)}")
+        section.say("when ", when, " then\n", *inside, f"end when{comments}")
 
-    def _conditions(self, group: Sequence[Event], section: Section) -> dict[str, Node | None]:
-        """Variables for the conditions of events that may occur together."""
-        found: dict[str, Node | None] = {}
-        for event in group:
-            name = self._true[event.name] = self.sheet.names.new(event.name)
-            self.sheet.put("events", name, (f"Boolean {name}",), comment(self.m.description.events[event.name].text))
-            section.say(f"{name} = ", Condition(event.condition))
-            symbol = found[event.name] = self.symbol(EDGE, name)
-            self.sheet.known[symbol] = f"edge({name})"
-            self.sheet.initial.say(f"pre({name}) = ", Condition(event.condition))
-        return found
+    def _condition(self, event: Event, section: Section) -> str:
+        """The variable of a condition, which is what it is before the start too."""
+        name = self.sheet.names.new(event.name)
+        self.sheet.put("events", name, (f"Boolean {name}",), comment(self.m.description.events[event.name].text))
+        section.say(f"{name} = ", Condition(event.condition))
+        self.sheet.initial.say(f"pre({name}) = ", Condition(event.condition))
+        return name
 
-    def _set_by(self, group: Sequence[Event]) -> list[Node]:
-        return [self.symbol("x", name) for name in dict.fromkeys(s.state for event in group for s in event.settings)]
+    def _started_with(self, name: str, value: Node) -> Node:
+        """A variable that is found at the start."""
+        truth = is_condition(value)
+        symbol, own = self._named(TRUTH if truth else "result", name if truth else f"{name}.start")
+        self.sheet.put("events", own, (f"parameter {'Boolean' if truth else 'Real'} {own}(fixed=false)",))
+        self.sheet.initial.say(f"{own} = ", Condition(value) if truth else value)
+        return symbol
 
-    def _before(self, symbol: Node) -> Node:
-        """A state just before the event."""
-        held = self.symbol(BEFORE, symbol.value[1])
-        self.sheet.known[held] = f"pre({self.sheet.known[symbol]})"
-        return held
+    def _named(self, space: str, name: str, text: str = "") -> tuple[Node, str]:
+        """A symbol of its own with the text for it: a new name, if nothing else is said."""
+        own = text or self.sheet.names.new(name)
+        symbol = self.symbol(space, own)
+        self.sheet.known[symbol] = own
+        return symbol, own
 
     # ---- the whole
 
@@ -309,6 +326,10 @@ class Laws:
                 yield f"experiment{given}"
         page = "".join(f"<p>{html(note)}</p>" for note in (d.text, self._about, *notes) if note)
         yield f"Documentation(info={quoted(f'<html>{page}</html>')})"
+
+
+def _itself(name: str, value: Node) -> Node:
+    return value
 
 
 def _solve(section: Section, equation: Node, unknown: Node) -> None:

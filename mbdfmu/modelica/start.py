@@ -28,10 +28,11 @@ class Start:
     redundant: Mapping[int, str]  # by the number of the row, in words
     length: float  # m, of the model
     moved: bool  # whether joints have moved it from where the model's own expressions say
+    rounds: int  # of events at the start, each made true by those before: at most so many, at least one
 
     @classmethod
     def of(cls, model: SymbolicModel, begun: Simulation) -> Start:
-        """Of a simulation of the model that has not made a step; it may make one."""
+        """Of a simulation of the model that has not made a step; it may make some."""
         values = dict(zip(begun.names, map(float, begun.values()), strict=True))
         redundant = {r.row: str(r) for r in begun.redundancies}
         if redundant:
@@ -39,7 +40,16 @@ class Start:
                 begun.step(moment)
                 if len(begun.redundancies) < len(redundant):
                     raise ModelError(f"{text} {_SINGULAR}" for text in redundant.values())
-        return cls(values=values, redundant=redundant, length=begun.length, moved=_moved(model, values))
+        rounds = _rounds(begun) if model.events else 1
+        moved = _moved(model, values)
+        return cls(values=values, redundant=redundant, length=begun.length, moved=moved, rounds=rounds)
+
+
+def _rounds(begun: Simulation) -> int:
+    """No more than events at the start."""
+    at = begun.time
+    begun.step(_MOMENTS[0])
+    return max(1, sum(time == at for time, _ in begun.events))
 
 
 def start_values(model: SymbolicModel) -> dict[str, Signal]:
