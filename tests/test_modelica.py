@@ -182,6 +182,48 @@ def test_many_events_at_once_are_short(tmp_path: Path) -> None:
     assert result["shown"][-1] == theirs["m.shown"][-1] > 2**20
 
 
+def test_an_event_may_occur_again_at_the_start(tmp_path: Path) -> None:
+    events = {
+        "down": {"when": "a >= 1", "set": {"a": 0, "n": "n + 1"}}, "up": {"when": "a <= 0 and n < 2", "set": {"a": 1}},
+    }  # fmt: skip
+    model = swing(states={"a": {"rate": 0, "start": 1}, "n": {"rate": 0}}, events=events, outputs={"now": "10*n + a"})
+    assert model.simulate(0.2, 0.1)["now"][-1] == 20
+    assert simulated(exported(model, tmp_path), "swing", 0.2, {})["m.now"][-1] == 20
+
+
+def test_events_that_follow_with_other_parameters_stop_the_text(tmp_path: Path) -> None:
+    """Exported with p = 1 nothing occurs at the start; with p = 3 both do, one after the other."""
+    events = {"go": {"when": "p > 2", "set": {"n": 1}}, "next": {"when": "n > 0.5", "set": {"m": 1}}}
+    states = {name: {"rate": 0} for name in "nm"}
+    model = swing(parameters={"p": 1}, states=states, events=events, outputs={"shown": "m"})
+    text = exported(model, tmp_path)
+    assert simulated(text, "swing", 0.1, {})["m.shown"][-1] == 0
+    with pytest.raises(rumoca.SimulationError, match="event 'next' follows from others at the start"):
+        simulated(text.replace("p = 1", "p = 3"), "swing", 0.1, {})
+    model.export_modelica(tmp_path / "three.mo", "equations", parameters={"p": 3})
+    assert simulated((tmp_path / "three.mo").read_text(), "swing", 0.1, {})["m.shown"][-1] == 1
+
+
+def test_a_first_step_that_fails_keeps_no_model_from_export(tmp_path: Path) -> None:
+    states = {"x": {"rate": "1/(0.0005 - time)^2"}, "n": {"rate": 0}}
+    model = swing(states=states, events={"full": {"when": "n > 3", "set": {"n": 1}}})
+    with pytest.raises(mbd.StepFailed):
+        model.simulate(0.01, 0.001)
+    assert "when n > 3 then" in exported(model, tmp_path)
+
+
+def test_a_table_of_what_was_there_before_stays_in_its_event(tmp_path: Path) -> None:
+    table = {"x": [0, 1, 2], "y": [0, 3, 1]}
+    model = swing(
+        tables={"tab": table}, states={"a": {"rate": 1}}, outputs={"shown": "a"},
+        events={"e": {"when": "time >= 0.7", "set": {"a": "lookup(tab, a)"}}},
+    )  # fmt: skip
+    text = exported(model, tmp_path)
+    assert "  Integer tab_piece" not in text
+    assert simulated(text, "swing", 1, {})["m.shown"][-1] == pytest.approx(2.4)
+    assert model.simulate(1, 0.1)["shown"][-1] == pytest.approx(2.4)
+
+
 def test_an_event_that_reads_what_is_solved_for_says_so(tmp_path: Path) -> None:
     model = swing(
         states={"a": {"rate": 0, "start": 1}}, variables={"v": {"equation": "v^3 + v - 2*a", "start": 1}},

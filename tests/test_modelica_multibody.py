@@ -115,8 +115,36 @@ def pushed(dimensions: int) -> mbd.Model:
     return mbd.Model.from_description(planar_model("pushed", **sections, **gravity))
 
 
+def turned() -> mbd.Model:
+    """A planar hinge that a motion turns, and another one that an input turns."""
+    bodies = {name: {"mass": 2, "inertia": 0.1, "position": [x, 0]} for name, x in (("bar", 0.5), ("arm", 1.5))}
+    joints = {
+        "hinge": link("revolute", on("ground", 0, 0, 0.3), on("bar", -0.5, 0, 0.3)),
+        "elbow": link("revolute", on("bar", 0.5), on("arm", -0.5)),
+    }
+    motions = {
+        "drive": {"of": "hinge.angle", "value": "0.5*time^2"},
+        "speed": {"of": "elbow.angle", "value": "rate", "level": "velocity"},
+    }
+    outputs = {"x": "arm.x", "angle": "hinge.angle", "needed": "drive.reaction.force", "pull": "hinge.reaction.x"}
+    sections: dict[str, Any] = {"motions": motions, "inputs": {"rate": {"unit": "rad/s"}}}
+    return mbd.Model.from_description(planar_model("turned", bodies=bodies, joints=joints, outputs=outputs, **sections))
+
+
+def switched() -> mbd.Model:
+    """A state that events set begins where its parameter says."""
+    bodies = {"bar": {"mass": 2, "inertia": 0.2, "position": [0.5, 0]}}
+    joints = {"hinge": link("revolute", on("ground"), on("bar", -0.5))}
+    states = {"n": {"rate": 0, "start": 2}, "v": {"rate": "-v", "start": 3}}
+    later, fast = {"when": "time >= 0.1 and v > 1", "set": {"n": "n + 1"}}, {"when": "v >= 5", "set": {"n": 100}}
+    events = {"later": later, "fast": fast}
+    sections: dict[str, Any] = {"states": states, "events": events, "outputs": {"count": "n", "angle": "hinge.angle"}}
+    return mbd.Model.from_description(planar_model("switched", bodies=bodies, joints=joints, **sections))
+
+
 OWN = {
-    "marked": marked, "parallelogram": parallelogram, "pushed": partial(pushed, 2), "pushed3d": partial(pushed, 3)
+    "marked": marked, "parallelogram": parallelogram, "pushed": partial(pushed, 2), "pushed3d": partial(pushed, 3),
+    "turned": turned, "switched": switched,
 }  # fmt: skip
 
 
@@ -289,6 +317,17 @@ def test_what_acts_along_or_about_an_axis_is_a_component(dimensions: int) -> Non
     assert LOAD not in kinds.values()
     assert {kinds[name] for name in ("push", "wind", "stop")} == {"Force"}
     assert {kinds[name] for name in ("drive", "brake")} == {"Torque"} == {kinds.get("twist", "Torque")}
+
+
+def test_a_motion_of_a_planar_hinge_is_a_torque_across_the_plane() -> None:
+    text = one_line(written(turned()))
+    assert "drive.torque = {0, 0, needed};" in text and "speed.torque = {0, 0, -speed_lambda" in text
+
+
+def test_starts_of_states_that_events_set_are_parameters() -> None:
+    text = one_line(written(switched()))
+    assert "parameter Real n_start = 2" in text and "Real v(start=3, fixed=true)" in text
+    assert "fast_start = v >= 5;" in text
 
 
 def test_a_spring_that_changes_is_no_component_of_the_library() -> None:

@@ -6,10 +6,10 @@ what becomes true by that follows (docs/theory.md, chapter 9).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from mbdfmu.expressions import Node, logical_and, logical_not, logical_or, select
+from mbdfmu.expressions import Node, logical_and, logical_not, select
 from mbdfmu.signals import Event, SymbolicModel
 
 Variable = Callable[[str, Node], Node]  # from what it is called and what it is: a symbol for it, or the formula itself
@@ -46,10 +46,18 @@ def becoming(
     return found
 
 
-def at_start(model: SymbolicModel, rounds: int, variable: Variable) -> Iterator[tuple[Node, Node]]:
-    """The states that events set, after so many rounds of events at the start, each of which makes others true."""
+class Begun(NamedTuple):
+    """What events have set at the start, and what is true by them but has not occurred: nothing, if it was enough."""
+
+    states: dict[Node, Node]
+    left: dict[str, Node]  # by event, with what holds now
+
+
+def at_start(model: SymbolicModel, rounds: int, variable: Variable) -> Begun:
+    """After so many rounds of events, each of which makes others true."""
     events = [event for event in model.events if event.settings]
-    values = {model.graph.symbol("x", s.name): s.start for s in model.states}
+    every = {name for event in events for name in _sets(event)}
+    values = {model.graph.symbol("x", s.name): s.start for s in model.states if s.name in every}
     passed: dict[str, Node] = {}
     for k in range(rounds):
         if k:
@@ -58,11 +66,15 @@ def at_start(model: SymbolicModel, rounds: int, variable: Variable) -> Iterator[
         occurring = []
         for event, condition in zip(events, true, strict=True):
             one = variable(f"{event.name}.start", condition)
-            occurring.append(Occurring(event, logical_and(one, logical_not(passed[event.name])) if k else one))
-            passed[event.name] = logical_or(passed[event.name], one) if k else one
+            occurring.append(Occurring(event, _newly(one, passed[event.name]) if k else one))
+            passed[event.name] = one
         values = becoming(model, occurring, values, variable)
-    every = {name for event in model.events for name in _sets(event)}
-    yield from ((symbol, value) for symbol, value in values.items() if symbol.value[1] in every)
+    following = [event for event in events if _follows(event, model.events)]
+    return Begun(values, {event.name: _newly(event.condition, passed[event.name]) for event in following})
+
+
+def _newly(condition: Node, before: Node) -> Node:
+    return logical_and(condition, logical_not(before))
 
 
 def _follows(event: Event, events: Iterable[Event]) -> bool:

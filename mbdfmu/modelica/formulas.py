@@ -41,7 +41,8 @@ _BOOLEAN = frozenset((LT, LE, EQ, AND, OR, NOT))
 _PARTIAL = frozenset((DIV, POW, SQRT, *(OPCODES[name] for name in ("TAN", "ASIN", "ACOS", "LOG", "ATAN2"))))
 BEFORE, TRUTH = "pre", "truth"  # the spaces of values just before an event, and of conditions with names
 _INSTANT = frozenset((BEFORE, TRUTH))
-_STEADY = frozenset((*"tpu", *_INSTANT))  # conditions on these alone make events; others are tried at every step
+_GIVEN = frozenset("tpu")  # what jumps with these alone makes events
+_STEADY = _GIVEN | _INSTANT  # conditions on these need no noEvent; others are tried at every step
 _SHARED = 3  # operations from which on a shared expression gets a name
 _LONGEST = 2000  # letters of one expression
 _PATHS = 4  # to an expression behind conditions, from which on it is written out at each place
@@ -222,7 +223,8 @@ class Formulas:
             raise KeyError(f"{node!r} has no name")
         if node.op == LOOKUP:
             curve, order = node.value
-            moment = _is_steady(node) and any(s.value[0] != "p" for s in node.support)
+            spaces = {s.value[0] for s in node.support}
+            moment = spaces <= _GIVEN and not spaces <= {"p"}
             return _Text(self._lookup(curve, order, self._texts[node.args[0]].text, moment), _ATOM)
         if node.op == SELECT:
             return self._choice(node)
@@ -244,6 +246,8 @@ class Formulas:
     def _truth(self, node: Node) -> _Text:
         """As a condition: numbers other than 0 are true."""
         found = self._texts[node]
+        if node.op == CONST:
+            return _Text("true" if node.value else "false", _ATOM)
         return found if self._is_condition(node) else _Text(f"abs({found.text}) > 0", _RELATION)
 
     def _is_condition(self, node: Node) -> bool:

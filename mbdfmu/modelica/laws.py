@@ -203,8 +203,16 @@ class Laws:
             self._when(group)
         # A condition that is true at the start counts too, but nothing becomes true there for a `when`.
         alone = all(len(group) == 1 for group in groups) and self.start.rounds == 1
-        for symbol, value in at_start(self.m, self.start.rounds, _itself if alone else self._started_with):
+        begun = at_start(self.m, self.start.rounds, _itself if alone else self._started_with)
+        for symbol, value in begun.states.items():
             self.sheet.initial.say(f"{self.sheet.known[symbol]} = ", value)
+        checks: list[Part] = []
+        for name, condition in begun.left.items():
+            what = f"event '{name}' follows from others at the start, which it did not when this was exported"
+            message = quoted(f"{what}: export again with these parameters and start values")
+            checks += ["assert(not (", Condition(condition), f"), {message});\n"]
+        if checks:
+            self.sheet.section("events", "event").say("when initial() then\n", *checks, "end when")
 
     def _when(self, group: Sequence[Event]) -> None:
         """Events that touch each other; where they are several, each has a condition and results with names."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from mbdfmu.analyses import Simulation
 from mbdfmu.coordinates import QUATERNION
-from mbdfmu.errors import ModelError
+from mbdfmu.errors import ModelError, StepFailed
 from mbdfmu.expressions import Node, evaluate
 from mbdfmu.modelica.balances import is_rotation
 from mbdfmu.signals import Signal, SymbolicModel
@@ -46,15 +47,19 @@ class Start:
 
 
 def _rounds(begun: Simulation) -> int:
-    """No more than events at the start."""
+    """No more than events at the start; the text looks whether others follow."""
     at = begun.time
-    begun.step(_MOMENTS[0])
+    with suppress(StepFailed):  # after the start
+        begun.step(_MOMENTS[0])
     return max(1, sum(time == at for time, _ in begun.events))
 
 
 def start_values(model: SymbolicModel) -> dict[str, Signal]:
-    """The signals that are start values, numbers or calculated; parameters of the model file are not among them."""
-    own = model.description.parameters
+    """The signals that are start values and nothing else, numbers or calculated.
+
+    Parameters of the model file are not among them, nor those of states that events may have set at the start.
+    """
+    own = {*model.description.parameters, *(f"{s.state}.start" for event in model.events for s in event.settings)}
     kinds = "parameter", "calculatedParameter"
     return {n: s for n, s in model.signals.items() if n.endswith(".start") and s.causality in kinds and n not in own}
 

@@ -104,8 +104,10 @@ class Acting:
         """An effort along a coordinate of a joint."""
         fact, joined = _DRIVES[key], self._m.joined[joint]
         component = self._between(name, fact, {}, joined.ends)
+        across = self._m.dimensions == 2 and fact.turns_axis
+        axis = (self._graph.zero, self._graph.zero, self._graph.one) if across else joined.axis
         for port in fact.inputs:
-            yield f"{component}.{port} = ", *self._directed(effort, fact, joined.ends[0], joined.axis)
+            yield f"{component}.{port} = ", *self._directed(effort, fact, joined.ends[0], axis)
 
     def _loads(self, name: str, pulls: Iterable[Pull]) -> Iterator[Statement]:
         """A component for each body that is touched, and what it does; user-written coordinates are no bodies."""
