@@ -145,8 +145,8 @@ class Balances:
         """Every effort along its rate (T4.0)."""
         for force in self._m.forces:
             for effort in force.load.efforts:
-                for v in _symbols(effort.rate, "v"):
-                    self._forces[v.value[1]].append(effort.effort * self._graph.diff(effort.rate, v))
+                for name, slope in slopes(self._m, effort.rate):
+                    self._forces[name].append(effort.effort * slope)
 
     def _user_coordinates(self) -> None:
         """M(q) a, the velocity terms that follow from it (T2.5), and given forces."""
@@ -189,9 +189,10 @@ def gradient(model: SymbolicModel, row: Row) -> list[tuple[str, Node]]:
     """The row of G: coordinates and entries."""
     if row.level == "position":
         return [(name, model.motion.diff(row.value, name)) for name in model.motion.of(row.value)]
-    symbols = _symbols(row.value, _OF_LEVEL[row.level])
-    return [(s.value[1], model.graph.diff(row.value, s)) for s in symbols]
+    return slopes(model, row.value, _OF_LEVEL[row.level])
 
 
-def _symbols(node: Node, space: str) -> list[Node]:
-    return sorted((s for s in node.support if s.value[0] == space), key=lambda s: s.index)
+def slopes(model: SymbolicModel, node: Node, space: str = "v") -> list[tuple[str, Node]]:
+    """Of what is linear in velocities, or accelerations (T4.0): coordinates and factors."""
+    symbols = sorted((s for s in node.support if s.value[0] == space), key=lambda s: s.index)
+    return [(s.value[1], model.graph.diff(node, s)) for s in symbols]

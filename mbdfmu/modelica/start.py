@@ -49,7 +49,7 @@ class Start:
 def _rounds(begun: Simulation) -> int:
     """No more than events at the start; the text looks whether others follow."""
     at = begun.time
-    with suppress(StepFailed):  # after the start
+    with suppress(StepFailed):  # what occurred before that is listed, and an export needs no more of the motion
         begun.step(_MOMENTS[0])
     return max(1, sum(time == at for time, _ in begun.events))
 

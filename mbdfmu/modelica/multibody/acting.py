@@ -13,7 +13,7 @@ from mbdfmu.counterparts import MULTIBODY, Counterpart, Equations, Library, Loca
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
 from mbdfmu.frames import Placed, Row
-from mbdfmu.modelica.balances import gradient
+from mbdfmu.modelica.balances import gradient, slopes
 from mbdfmu.modelica.multibody.mechanism import Mechanism, in_body
 from mbdfmu.modelica.multibody.parts import Component, vector
 from mbdfmu.modelica.multibody.tree import Settled, steady
@@ -65,17 +65,17 @@ class Acting:
         if self._is_component(term, element, fact):
             yield from self._component(term, element, fact)
             return
-        yield from self._loads(term.name, [(effort.effort, self._slopes(effort.rate)) for effort in term.load.efforts])
+        yield from self._loads(term.name, [(e.effort, slopes(self._m, e.rate)) for e in term.load.efforts])
 
     def row(self, name: str, rows: Iterable[tuple[Node, Row]]) -> Iterator[Statement]:
         """What constraint rows do with their multipliers: those that drive a joint of the tree are components."""
         rest: list[Pull] = []
         for multiplier, row in rows:
-            slopes = gradient(self._m, row)
-            if way := self._ways.get(frozenset(slopes)):
+            entries = gradient(self._m, row)
+            if way := self._ways.get(frozenset(entries)):
                 yield from self._drive(name, *way, -multiplier)
             else:
-                rest.append((-multiplier, slopes))
+                rest.append((-multiplier, entries))
         yield from self._loads(name, rest)
 
     def _is_component(self, term: ForceTerm, element: Any, fact: Counterpart) -> bool:
@@ -85,11 +85,6 @@ class Acting:
             return True
         return self._mechanism.keeps_axis(term.ends[0], term.ends[1], self._mechanism.resolve(element.axis))
 
-    def _slopes(self, rate: Node) -> list[tuple[str, Node]]:
-        """By coordinate (T4.0)."""
-        speeds = sorted((s for s in rate.support if s.value[0] == "v"), key=lambda s: s.index)
-        return [(s.value[1], self._graph.diff(rate, s)) for s in speeds]
-
     def _find_ways(self) -> Iterator[tuple[frozenset[tuple[str, Node]], tuple[str, str]]]:
         """The coordinates of the tree's joints along or about an axis, by how bodies move with them."""
         for joint in self._mechanism.tree.joints:
@@ -97,8 +92,9 @@ class Acting:
             for key in _DRIVES if joined.axis else ():
                 if key in joined.free:
                     value, rate = (self._m.signals[f"{joint}.{word}"].node for word in (key, f"{key}_rate"))
-                    slopes = [(name, self._m.motion.diff(value, name)) for name in self._m.motion.of(value)]
-                    yield from ((frozenset(one), (joint, key)) for one in (slopes, self._slopes(rate)))
+                    entries = [(name, self._m.motion.diff(value, name)) for name in self._m.motion.of(value)]
+                    # Rows at velocity level have the entries of the rate, which may be written otherwise.
+                    yield from ((frozenset(one), (joint, key)) for one in (entries, slopes(self._m, rate)))
 
     def _drive(self, name: str, joint: str, key: str, effort: Node) -> Iterator[Statement]:
         """An effort along a coordinate of a joint."""
@@ -112,10 +108,10 @@ class Acting:
     def _loads(self, name: str, pulls: Iterable[Pull]) -> Iterator[Statement]:
         """A component for each body that is touched, and what it does; user-written coordinates are no bodies."""
         terms: dict[str, list[Node]] = {}
-        for effort, slopes in pulls:
-            for coordinate, slope in slopes:
+        for effort, directions in pulls:
+            for coordinate, slope in directions:
                 terms.setdefault(coordinate, []).append(effort * slope)
-        forces = {name: self._graph.sum(every) for name, every in terms.items()}
+        forces = {coordinate: self._graph.sum(every) for coordinate, every in terms.items()}
         bodies = dict.fromkeys(self._body[key] for key in forces if key in self._body)
         for body in bodies:
             entries: list[Part] = [forces.get(key, "0") for key in self._own[body]]
@@ -153,9 +149,7 @@ class Acting:
                 components = [signals[f"{key}.{k}"].node if f"{key}.{k}" in signals else "0" for k in "xyz"]
                 yield f"{name}.{port} = ", *vector(*components)
 
-    def _between(
-        self, name: str, fact: Library | Local, given: dict[str, Statement], ends: Sequence[Placed]
-    ) -> str:  # fmt: skip
+    def _between(self, name: str, fact: Library | Local, given: dict[str, Statement], ends: Sequence[Placed]) -> str:
         """A component between frames i and j, which may have a third one for its axes; returns its name."""
         i, j = ends[:2]
         if isinstance(fact, Library) and fact.inputs:

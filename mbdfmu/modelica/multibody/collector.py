@@ -124,7 +124,7 @@ class _Collector:
         yield from (effort.effort for force in m.forces for effort in force.load.efforts)
         yield from (s.equation for s in m.states)
         yield from (y.equation for y in m.unknowns)
-        yield from (node for event in m.events for node in (event.indicator, *(s.value for s in event.settings)))
+        yield from (node for event in m.events for node in (event.condition, *(s.value for s in event.settings)))
         yield from m.generalized_forces.values()
 
     def _local_joints(self) -> None:

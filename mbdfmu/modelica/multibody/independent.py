@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from mbdfmu.expressions import Node, evaluate
 from mbdfmu.frames import Row
-from mbdfmu.modelica.balances import gradient
+from mbdfmu.modelica.balances import gradient, slopes
 from mbdfmu.modelica.multibody.tree import Tree
 from mbdfmu.modelica.start import Start
 from mbdfmu.signals import SymbolicModel
@@ -106,9 +106,7 @@ def _coordinates(model: SymbolicModel, tree: Tree) -> tuple[list[tuple[str, str]
     for joint, fact in tree.joints.items():
         for key in fact.coordinates:
             keys.append((joint, key))
-            node = model.signals[f"{joint}.{key}_rate"].node
-            speeds = sorted((s for s in node.support if s.value[0] == "v"), key=lambda s: s.index)
-            rows.append([(s.value[1], model.graph.diff(node, s)) for s in speeds])
+            rows.append(slopes(model, model.signals[f"{joint}.{key}_rate"].node))
         if fact.turns:
             i, j = model.joined[joint].ends
             for k, entries in enumerate(_spins(model, i.body, j.body)):
