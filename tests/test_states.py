@@ -76,7 +76,7 @@ def test_eq_9a_is_of_first_order_and_draws_the_positions_along(rho: float) -> No
 def test_steps_by_eq_9a_follow_the_square_root_of_the_tolerance() -> None:
     """Eq. 38b: the local error of the states is of second order."""
     steps = []
-    for tolerance in (1e-4, 1e-6):
+    for tolerance in (1e-5, 1e-7):
         simulation = model(file("pi_actuator")).start(tolerance=tolerance, options={"states": "paper", "rho": 0.75})
         simulation.advance(1.0)
         steps.append(simulation.statistics["steps"])
@@ -87,7 +87,7 @@ def test_steps_by_eq_9a_follow_the_square_root_of_the_tolerance() -> None:
 def test_errors_follow_the_tolerance(name: str) -> None:
     """Errors fall as eps^(2/3), steps grow as eps^(-1/3)."""
     data, runs = reference(name), []
-    for tolerance in (1e-4, 1e-6):
+    for tolerance in (1e-5, 1e-7):
         simulation = model(file(name)).start(tolerance=tolerance)
         simulation.advance(data["time"][-1])
         runs.append((max(errors(name, simulation, -1).values()), simulation.statistics["steps"]))

@@ -24,6 +24,7 @@
 #include <limits>
 #include <vector>
 
+#include "damping.hpp"
 #include "scheme.hpp"
 
 namespace mbd {
@@ -111,21 +112,25 @@ public:
           phi_(s_.nc),
           q_fixed_(s_.nv),
           v_fixed_(s_.nv),
-          a_start_(s_.nv),
+          v_start_(s_.nv),
           qdd_fixed_(s_.nv),
           x_fixed_(s_.nx),
           w_fixed_(s_.nx),
           zero_(s_.nv),
           e_(stabilised_ ? s_.nv : 0),
-          re_(stabilised_ ? s_.n() : 0),
-          speed_(stabilised_ ? s_.nc : 0) {
-        use(m_);
-    }
+          re_(s_.n()),
+          iterate_(z_.size() + e_.size()),
+          speed_(s_.nc) {}
 
     NewmarkFamily(const NewmarkFamily&) = delete;
     NewmarkFamily& operator=(const NewmarkFamily&) = delete;
 
     int error_order() const override { return 3; }
+    // Where Newton's iteration fails the error says little of how far steps may reach.
+    double greatest_growth(const State& st) const override { return st.memory[layout_.counters + CALM] > 0 ? 1 : 5; }
+    void reject(Instance& i) override {
+        if (rough_) counter(i.state, CALM) = calm_steps + 1;
+    }
     std::size_t memory_size() const override { return layout_.size; }
 
     void start(Instance& i) override {
@@ -149,17 +154,22 @@ public:
         require_whole(counters[POINTS], 0, history_length);
         require_whole(counters[NEWEST], 0, history_length - 1);
         require_whole(counters[DEGREE], 0, highest_degree);
+        require_whole(counters[CALM], 0, calm_steps + 1);
         if (counters[FACTOR_H] != 0) require_factor(st.factor);
     }
 
     StepResult step(Instance& i, double h, Statistics& count) override {
+        choose_formula(i.state, h);
+        choose_velocities(i, h, count);
         predict(i, h);
         const bool kept = counter(i.state, FACTOR_H) != 0;
-        StepResult result = correct(i, h, count);
-        if (result.status != Status::done && kept) {  // before the step is blamed: the same with a new matrix
+        StepResult result = correct(i, h, false, count);
+        // before the step is blamed: the same with a new matrix, and damped
+        rough_ = result.status != Status::done;
+        if (rough_ && (kept || result.status != Status::singular)) {
             counter(i.state, FACTOR_H) = 0;
             predict(i, h);
-            result = correct(i, h, count);
+            result = correct(i, h, true, count);
         }
         h_ = h;
         if (result.status == Status::done) {
@@ -174,7 +184,7 @@ public:
         State& st = i.state;
         const Layout& at = layout_;
         double* m = st.memory.data();
-        if (starting_) run_ahead(st);
+        counter(st, CALM) = rough_ ? calm_steps : std::max(0.0, counter(st, CALM) - 1);
         std::copy_n(m_.printed_form ? a_ : qdd_.data(), s_.nv, m + at.qdd);
         std::copy(w_.begin(), w_.end(), m + at.w);
         const auto grow = [](double& per_weight, double value) {  // the running maximum of eq. 34
@@ -196,7 +206,10 @@ public:
 
 private:
     static constexpr int history_length = 4, highest_degree = 3;
-    static constexpr double crowded = 0.01;  // a past step below this fraction of the present one is no history
+    static constexpr double crowded = 0.01;  // a past step below this fraction of the present one predicts nothing
+    static constexpr double even = 1.35;     // steps whose sizes differ by less are treated as equal
+    static constexpr int calm_steps = 4;     // without growth, once an iteration has failed or had to be damped
+    static constexpr double nearest = 0.25;  // of h: how near each other the times of a_n and a may be
     std::array<double, history_length> spacing_{};
     double weights_[history_length][history_length] = {};
     int highest_weights_ = -1;
@@ -205,16 +218,19 @@ private:
     const System& s_;
     const NewmarkMember m_;
     const bool stabilised_;
-    bool starting_ = false;                                    // the step is a first one of (T15.10)
-    double alpha_m_ = 0, alpha_f_ = 0, beta_ = 0, gamma_ = 0;  // of the step
+    const double alpha_f_ = m_.alpha_f;
+    double alpha_m_ = 0, beta_ = 0, gamma_ = 0;  // of the step (T5.9)
+    double apart_ = 1;                           // times of a_n and a, over h
+    bool rough_ = false;                         // the iteration had to be damped
+    bool uneven_ = false;                        // the step before had another size
     double h_ = 0;
     std::vector<double> q_, v_;
     std::vector<double> z_;                    // the unknowns: a, lambda, Xdot, Y; stabilised, G e/h also
     double *a_, *lambda_, *xdot_, *y_, *gap_;  // where they lie in z
-    std::vector<double> qdd_, x_, w_, r_, phi_, q_fixed_, v_fixed_, a_start_, qdd_fixed_, x_fixed_, w_fixed_, zero_;
-    std::vector<double> e_, re_, speed_;  // of the stabilised form: e, its residual, G v + Phi_t
+    std::vector<double> qdd_, x_, w_, r_, phi_, q_fixed_, v_fixed_, v_start_, qdd_fixed_, x_fixed_, w_fixed_, zero_;
+    std::vector<double> e_, re_, iterate_, speed_;  // of the stabilised form: e, its residual; z and e; G v + Phi_t
+    Damping damping_;
 
-    void use(const NewmarkMember& m) { alpha_m_ = m.alpha_m, alpha_f_ = m.alpha_f, beta_ = m.beta, gamma_ = m.gamma; }
     // how much faster a follows qdd than itself, da/dqdd
     double lead() const { return (1 - alpha_f_) / (1 - alpha_m_); }
 
@@ -224,8 +240,9 @@ private:
     };
     // a history slot: size of the step that led to it, then z
     // counters: points in history, newest slot, degree of the predictor, h of the factorisation (0 = none),
-    //           iterations of the step after the last refactorisation, iterations lost since
-    enum Counter { POINTS, NEWEST, DEGREE, FACTOR_H, FRESH_ITERATIONS, EXCESS, COUNTERS };
+    //           iterations of the step after the last refactorisation, iterations lost since, steps that do not grow
+    //           yet
+    enum Counter { POINTS, NEWEST, DEGREE, FACTOR_H, FRESH_ITERATIONS, EXCESS, CALM, COUNTERS };
     int record() const { return 1 + static_cast<int>(z_.size()); }
     Layout make_layout() const {
         Layout l{};
@@ -291,34 +308,53 @@ private:
         const double *p0 = slot(st, 0) + 1, *p1 = slot(st, 1) + 1, *p2 = slot(st, 2) + 1, *p3 = slot(st, 3) + 1;
         const double w0 = weights[0], w1 = weights[1], w2 = weights[2], w3 = weights[3];
         for (std::size_t k = 0; k < z_.size(); ++k) z_[k] = w0 * p0[k] + w1 * p1[k] + w2 * p2[k] + w3 * p3[k];
-        choose_member(st);
         go_on_from(st, h);
         if (stabilised_) predict_correction(i, h);
     }
 
-    // The first step of the stabilised form has a = qdd, and sums that are right by themselves (T15.10).
-    void choose_member(State& st) {
-        starting_ = stabilised_ && !m_.printed_form && slot(st, 0)[0] == 0;
-        use(m_);
-        if (!starting_) return;
-        alpha_m_ = alpha_f_ = 0;
-        beta_ += m_.shift() / 2;
-        gamma_ += m_.shift();
+    // a_n is an acceleration at t_n + shift h_n, a one at t_n + h + shift h. The line through both gives the step its
+    // formula, whatever the sizes of the steps are (T5.9). After a start a_n is one at t_n.
+    void choose_formula(State& st, double h) {
+        const double last = slot(st, 0)[0];
+        uneven_ = last > even * h || h > even * last;
+        apart_ = m_.printed_form ? 1 : std::max(1 + m_.shift() * (1 - last / h), nearest);
+        alpha_m_ = m_.alpha_m / apart_;
+        gamma_ = (0.5 + m_.excess - m_.shift() - 1 + apart_) / apart_;
+        const bool overshoots = uneven_ && m_.shift() != 0 && !m_.printed_form;
+        beta_ = overshoots ? gamma_ / 2 : m_.beta + (square(gamma_ + 0.5) - square(m_.gamma + 0.5)) / 4;
+    }
+    static double square(double x) { return x * x; }
+
+    // Where steps of other sizes follow each other, what v has across the joints is scaled by their ratios, and may
+    // grow without bound (T5.18): then steps begin on G v = -Phi_t. An old matrix does, as it is near that of t_n.
+    void choose_velocities(Instance& i, double h, Statistics& count) {
+        State& st = i.state;
+        std::copy(st.v.begin(), st.v.end(), v_start_.begin());
+        const double last = slot(st, 0)[0];
+        if (!uneven_ || stabilised_ || s_.nc == 0 || h >= last) return;
+        const double* qdd_n = st.memory.data() + layout_.qdd;
+        const Point here =
+            i.point(st.t, st.q.data(), st.v.data(), qdd_n, st.lambda.data(), st.x.data(), st.xdot.data(), st.y.data());
+        if (counter(st, FACTOR_H) == 0 && !factorise_at(i, here, h, count)) return;
+        s_.speeds(here, i.work, speed_.data());
+        std::fill(re_.begin(), re_.end(), 0.0);
+        for (int k = 0; k < s_.nc; ++k)
+            if (s_.level[k] < 2) re_[s_.nv + k] = speed_[k];
+        i.mask_rows(re_.data());
+        i.solve(st.factor, re_.data());
+        if (std::all_of(re_.begin(), re_.begin() + s_.nv, [](double x) { return std::isfinite(x); }))
+            for (int k = 0; k < s_.nv; ++k) v_start_[k] -= (1 - square(h / last)) * re_[k];
     }
 
     // what eqs. 2a, 2b, T15.1 and T15.6 add from t_n
     void go_on_from(State& st, double h) {
         const double c1 = h * h / 2 * (1 - 2 * beta_), c2 = h * (1 - gamma_);
-        // a_n runs ahead of qdd_n by `shift` times the last step; eqs. 2 want it ahead by as much of this one (T5.9).
-        const double last = slot(st, 0)[0];
-        const bool scaled = !m_.printed_form && last > 0;
-        const double ratio = !scaled ? 1 : last > crowded * h ? h / last : 0;
         const double *qdd = st.memory.data() + layout_.qdd, *w = st.memory.data() + layout_.w;
         const double alpha_f = m_.printed_form ? 0 : alpha_f_;
         for (int k = 0; k < s_.nv; ++k) {
-            const double a = a_start_[k] = qdd[k] + ratio * (st.a[k] - qdd[k]);
-            q_fixed_[k] = st.q[k] + h * st.v[k] + c1 * a;
-            v_fixed_[k] = st.v[k] + c2 * a;
+            const double a = st.a[k];
+            q_fixed_[k] = st.q[k] + h * v_start_[k] + c1 * a;
+            v_fixed_[k] = v_start_[k] + c2 * a;
             qdd_fixed_[k] = alpha_m_ * a - alpha_f * qdd[k];
         }
         if (by_paper()) {
@@ -327,23 +363,9 @@ private:
             return;
         }
         for (int k = 0; k < s_.nx; ++k) {
-            const double w_n = st.xdot[k] + ratio * (w[k] - st.xdot[k]);
-            x_fixed_[k] = st.x[k] + c2 * w_n;
-            w_fixed_[k] = alpha_f_ * st.xdot[k] - alpha_m_ * w_n;
+            x_fixed_[k] = st.x[k] + c2 * w[k];
+            w_fixed_[k] = alpha_f_ * st.xdot[k] - alpha_m_ * w[k];
         }
-    }
-
-    // After a first step of (T15.10): a and w as they run ahead in all other steps, at both of its ends.
-    void run_ahead(State& st) {
-        const double shift = m_.shift(), *qdd = st.memory.data() + layout_.qdd;
-        double* begin = slot(st, 0) + 1;
-        for (int k = 0; k < s_.nv; ++k) {
-            const double ahead = shift * (qdd_[k] - qdd[k]);
-            a_[k] = qdd_[k] + ahead;
-            begin[k] = qdd[k] + ahead;
-        }
-        for (int k = 0; k < s_.nx && !by_paper(); ++k) w_[k] = xdot_[k] + shift * (xdot_[k] - st.xdot[k]);
-        counter(st, FACTOR_H) = 0;  // other members have another matrix
     }
 
     // The degree that would have predicted the accepted step best; one more where the best is the highest tried.
@@ -388,21 +410,27 @@ private:
     // dX/dXdot (T15.7), eq. 9b
     double per_rate(double h) const { return by_paper() ? m_.rho * h : gamma_ * lead() * h; }
 
+    // Residual and a new factorisation; false where that is singular.
+    bool factorise_at(Instance& i, const Point& p, double h, Statistics& count) {
+        ++count.residuals;
+        ++count.jacobians;
+        const double cv = gamma_ * h, cx = per_rate(h);
+        s_.residual_and_derivative(p, {1 / lead(), cv, beta_ * h * h, cx, cx / cv}, i.work, r_.data());
+        Factor& factor = i.state.factor;
+        counter(i.state, FACTOR_H) = 0;
+        if (!i.factorise(factor, i.state.order)) return false;
+        if (!factor.pivoting) counter(i.state, FACTOR_H) = h;  // a pivoting one is not kept
+        return true;
+    }
+
     // Residual at the present iterate; with a new factorisation where asked. False where that is singular.
-    bool evaluate(Instance& i, double h, bool first, bool derive, Statistics& count) {
+    bool evaluate(Instance& i, double h, bool first, bool renew, Statistics& count) {
         const double bq = beta_ * h * h;
         const Point& p = trial_;
-        ++count.residuals;
-        if (derive) {
-            ++count.jacobians;
-            const double cv = gamma_ * h, cx = per_rate(h);
-            const double ca = (1 - alpha_m_) / (1 - alpha_f_);
-            s_.residual_and_derivative(p, {ca, cv, bq, cx, cx / cv}, i.work, r_.data());
-            Factor& factor = i.state.factor;
-            counter(i.state, FACTOR_H) = 0;
-            if (!i.factorise(factor, i.state.order)) return false;
-            if (!factor.pivoting) counter(i.state, FACTOR_H) = h;  // a pivoting one is not kept
+        if (renew) {
+            if (!factorise_at(i, p, h, count)) return false;
         } else {
+            ++count.residuals;
             s_.residual(p, i.work, r_.data());
         }
         const double per_level[3] = {1 / bq, 1 / (gamma_ * h), lead()};  // eq. 13, and its like (T7.9)
@@ -483,15 +511,15 @@ private:
         else
             i.solve(i.state.factor, r_.data());
         s_.increments(q_.data(), r_.data());
-        const double* per_weight = i.state.memory.data() + layout_.per_weight;
+        const double *per_weight = i.state.memory.data() + layout_.per_weight, *a_n = i.state.a.data();
         for (int k = 0; k < s_.n(); ++k) z_[k] -= r_[k];
         double sum = 0, total = 0;
         for (int k = 0; k < s_.nv; ++k) {
-            const double d = r_[k] * per_weight[k], x = (a_[k] - a_start_[k]) * per_weight[k];
+            const double d = r_[k] * per_weight[k], x = (a_[k] - a_n[k]) * per_weight[k];
             sum += d * d;
             total += x * x;
         }
-        total = std::max(0.0, total + turning_error(h, per_weight));
+        total = std::max(0.0, total / square(apart_) + turning_error(h, a_n, per_weight));
         const double change = scale(h, s_.nv) * std::sqrt(sum);
         const double places = stabilised_ ? scale(h, s_.nv) * change_of_places(per_weight) : change;
         sizes[0] = {std::max(change, places), scale(h, s_.nv) * std::sqrt(total), places};
@@ -519,12 +547,12 @@ private:
 
     // What the local error of orientations adds to the sum of squares: a rotation vector made of h v and h^2 a misses
     // h^3/12 omega x alpha (T7.10).
-    double turning_error(double h, const double* per_weight) const {
+    double turning_error(double h, const double* a_n, const double* per_weight) const {
         double sum = 0;
         for (int b = 0; b < s_.spatial_bodies(); ++b) {
             const int k = 6 * b + 3;
             const Vec miss = (-h / (12 * m_.constant)) * cross(load(&v_[k]), load(a_ + k));
-            const Vec change = load(a_ + k) - load(&a_start_[k]);
+            const Vec change = (1 / apart_) * (load(a_ + k) - load(a_n + k));
             const double scale = per_weight[k] * per_weight[k];
             sum += scale * (2 * dot(change, miss) + dot(miss, miss));
         }
@@ -594,7 +622,7 @@ private:
         return rate > 0.5 && fresh == 0 ? Verdict::wants_matrix : Verdict::goes_on;
     }
 
-    StepResult correct(Instance& i, double h, Statistics& count) {
+    StepResult correct(Instance& i, double h, bool damped, Statistics& count) {
         State& st = i.state;
         StepResult result;
         const double kept = counter(st, FACTOR_H);
@@ -604,8 +632,10 @@ private:
         double open = 0;
         int derived_at = 0;
         trial_ = i.point(st.t + h, q_.data(), v_.data(), qdd_.data(), lambda_, x_.data(), xdot_, y_);
-        const int limit = static_cast<int>(m_.corrector.max_iterations);
+        damping_.start();
+        const int limit = damped ? Damping::most_iterations : static_cast<int>(m_.corrector.max_iterations);
         for (int k = 1; k <= limit; ++k) {
+            if (damped) damping_.leave(iterate());
             place(st, h);
             if (derive) derived_at = k;
             if (!evaluate(i, h, k == 1, derive, count)) return result.status = Status::singular, result;
@@ -616,6 +646,14 @@ private:
             result.iterations = k;
             result.error = sizes[0].step;  // eqs. 25, 34 and 35
             ++count.iterations;
+            if (damped && !converged) {
+                if (!damping_.descends(sizes[0].correction, derived_at == k)) {
+                    if (!go_back()) return result.status = Status::diverged, result;
+                    continue;
+                }
+                derive = derive || (derived_at != k && sizes[0].correction > Damping::slow * convergence[0].size);
+                damping_.take(iterate(), sizes[0].correction);
+            }
             for (int g = 0; g < groups(); ++g)
                 if (!std::isfinite(sizes[g].correction)) return result.status = Status::not_finite, result;
             if (converged) {
@@ -625,7 +663,7 @@ private:
                 for (int g = 0; g < groups(); ++g) {
                     if (convergence[g].reached) continue;
                     const Verdict verdict = judge(convergence[g], sizes[g], k, derived_at > 0 ? k - derived_at + 1 : 0);
-                    if (verdict == Verdict::diverges) return result.status = Status::diverged, result;
+                    if (verdict == Verdict::diverges && !damped) return result.status = Status::diverged, result;
                     derive = derive || verdict == Verdict::wants_matrix;
                     converged = converged && convergence[g].reached;
                 }
@@ -644,6 +682,18 @@ private:
         }
         result.status = converged ? Status::constraint : Status::slow;
         return result;
+    }
+
+    // All that iterations change, in one vector.
+    const std::vector<double>& iterate() {
+        std::copy(e_.begin(), e_.end(), std::copy(z_.begin(), z_.end(), iterate_.begin()));
+        return iterate_;
+    }
+    bool go_back() {
+        if (!damping_.halve(iterate_)) return false;
+        std::copy_n(iterate_.begin(), z_.size(), z_.begin());
+        std::copy(iterate_.begin() + static_cast<std::ptrdiff_t>(z_.size()), iterate_.end(), e_.begin());
+        return true;
     }
 
     // Whether the last correction left variables where they are. Those that move nothing count in no error: with one
@@ -681,7 +731,7 @@ private:
         const bool converged = result.status == Status::done;  // then r_ holds the last correction, which says nothing
         double largest = -1;
         for (int k = 0; k < s_.nv; ++k) {
-            const double change = converged ? a_[k] - a_start_[k] : r_[k];
+            const double change = converged ? a_[k] - st.a[k] : r_[k];
             const double d = std::fabs(change * st.memory[layout_.per_weight + k]);
             if (!(d <= largest)) largest = d, result.worst_unknown = k;
             if (!std::isfinite(d)) break;
@@ -691,7 +741,8 @@ private:
     // A new factorisation pays once the iterations lost to the old one have cost as much.
     void keep_count(State& st, int iterations, int derived_at) const {
         if (derived_at > 0) {
-            counter(st, FRESH_ITERATIONS) = iterations - derived_at + 1;
+            const bool first = slot(st, 0)[0] == 0;  // which is predicted worst
+            counter(st, FRESH_ITERATIONS) = first ? 1 : iterations - derived_at + 1;
             counter(st, EXCESS) = 0;
         } else {
             counter(st, EXCESS) += std::max(0.0, iterations - counter(st, FRESH_ITERATIONS));
@@ -706,14 +757,14 @@ private:
         const double *n = slot(st, 0) + 1 + s_.nv + s_.nc, *m = slot(st, 1) + 1 + s_.nv + s_.nc;
         const double *per_weight = st.memory.data() + layout_.per_weight, last = slot(st, 0)[0];
         const bool first = counter(st, POINTS) < 2;
-        const double shift = m_.shift(), alpha_m = m_.alpha_m, excess = m_.excess * h;               // of first order
-        const double begin = -shift * (0.5 + shift - alpha_m) / (1 - alpha_m) * h;                   // (T15.7)
-        const double steady = (1.0 / 12 - shift / 2 - shift * shift + shift * alpha_m) * h * h * h;  // (T15.6)
+        const double shift = m_.shift(), alpha_m = m_.alpha_m, excess = m_.excess * h;       // of first order
+        const double steady = (1.0 / 12 - shift / 2 - shift * shift + shift * alpha_m) * h;  // (T15.6)
         double sum = 0;
         for (int k = 0; k < s_.nx; ++k) {
             const double change = xdot_[k] - n[k];
-            const double second = first ? 0 : 2 * (change / h - (n[k] - m[k]) / last) / (h + last);
-            const double error = (first ? begin * change : steady * second) + excess * change;
+            // h^2 Xddd; in a first step, where nothing is known of it, what h Xdd is
+            const double curved = first ? change : 2 * h * h * (change / h - (n[k] - m[k]) / last) / (h + last);
+            const double error = steady * curved + excess * change;
             sum += std::pow(error * per_weight[s_.nv + k], 2);
         }
         return std::sqrt(sum / s_.nx) / tolerance_;

@@ -39,7 +39,7 @@ public:
     virtual int error_order() const = 0;
     // the step size grows by no less than this, as a change of it costs something
     virtual double least_growth() const { return 1.35; }
-    virtual double greatest_growth() const { return 5; }
+    virtual double greatest_growth(const State&) const { return 5; }
     // of the step size at which the error would be the tolerance, this much is taken
     virtual double safety() const { return 0.9; }
     // the first step, over the time scale of the motion

@@ -32,6 +32,10 @@ Vector = NDArray[np.float64]
 c = 1e-3  # of eq. 45
 SAFETY = 0.9  # s of eq. 37b
 CROWDED = 0.01  # choice: a past step below this fraction of the present one is no history
+EVEN = 1.35  # choice: steps whose sizes differ by less are treated as equal (T5.18)
+NEAREST = 0.25  # choice: times of a_n and a are at least this part of a step apart
+MOST_DAMPED, SLOW, LEAST_PART = 20, 0.3, 1 / 64  # choice: damped iterations, rate that asks for a matrix, least part
+CALM = 4  # choice: steps that do not grow, from one on whose iteration was damped
 HIGHEST_DEGREE = 3  # "a polynomial of order up to three", section 3.5
 
 
@@ -105,10 +109,19 @@ class Member(NamedTuple):
         """0 where the member is of second order."""
         return self.gamma + self.shift - 1 / 2
 
-    @property
-    def first(self) -> Member:
-        """The first step of the stabilised form (T15.10)."""
-        return Member(0.0, 0.0, self.beta + self.shift / 2, self.gamma + self.shift, self.constant)
+    def after(self, last_h: float, h: float) -> tuple[Member, float]:
+        """The formula of a step by h after one by last_h, and the times of a_n and a apart, over h (T5.9)."""
+        apart = max(1 + self.shift - self.shift * last_h / h, NEAREST)
+        behind = 1 + self.shift - apart  # a_n belongs to t_n + behind h
+        gamma = (1 / 2 + self.excess - behind) / apart
+        beta = self.beta + ((gamma + 1 / 2) ** 2 - (self.gamma + 1 / 2) ** 2) / 4
+        if self.shift != 0 and uneven(last_h, h):
+            beta = gamma / 2
+        return Member(self.alpha_m / apart, self.alpha_f, beta, gamma, self.constant), apart
+
+
+def uneven(last_h: float, h: float) -> bool:
+    return last_h > EVEN * h or h > EVEN * last_h
 
 
 def safe(alpha_m: float, alpha_f: float, beta: float) -> float:
@@ -152,6 +165,7 @@ class Trial(NamedTuple):
     z: Unknowns
     a: Vector  # of the last iteration, which the error is estimated from
     done: bool
+    rough: bool = False  # the iteration was damped, or failed
 
 
 class Sizes(NamedTuple):
@@ -187,6 +201,37 @@ class Iteration:
 
 
 @dataclass
+class Damping:
+    """The natural monotonicity test (T5.19): of a correction that makes the next one larger, half is taken."""
+
+    z: Vector = field(default_factory=lambda: np.zeros(0))  # the next iterate
+    begin: Vector = field(default_factory=lambda: np.zeros(0))
+    size: float = 0.0  # of the last correction that was taken
+    part: float = 1.0
+
+    slow: bool = False  # the correction fell by little
+
+    def goes_on(self, decisions: Decisions, size: float, at: Iteration, begin: Vector, end: Vector) -> bool:
+        """Whether the correction from `begin` to `end` is taken; the first of a new matrix always is."""
+        fresh, self.slow = at.renewed_at == at.k, False
+        if not math.isfinite(size):
+            return False
+        if not fresh and self.size > 0:
+            if not decisions.at_most(size, (1 - self.part / 4) * self.size):
+                return False
+            self.slow = not decisions.at_most(size, SLOW * at.groups[0].size)
+        self.begin, self.change, self.size, self.part = begin, end - begin, size, 1.0
+        return True
+
+    def halve(self) -> bool:
+        self.part /= 2
+        if self.size == 0 or self.part < LEAST_PART:
+            return False
+        self.z = self.begin + self.part * self.change
+        return True
+
+
+@dataclass
 class Matrix:
     """The matrix of eq. 12 that is recycled, and what recycling has cost."""
 
@@ -210,6 +255,7 @@ class Hht:
 
     def __post_init__(self) -> None:
         self.member = self.use = member(self.options)
+        self.apart = 1.0
         self.constant = self.member.constant
         self.stabilised = self.options.index == 2
         self.by_paper = self.options.states == "paper"
@@ -234,7 +280,7 @@ class Hht:
         self.psi_q = p * self.tolerance**2 / self.constant**2  # eq. 35a
         self.psi_d = n_d * self.tolerance**2 / (self.rho - 1 / 2) ** 2 if self.by_paper else 0.0  # eq. 36a
         self.history = [Point(0.0, self.unknowns)]  # newest first
-        self.degree = 0
+        self.degree = self.calm = 0
         self.matrix = Matrix()
         self.count: Counter[str] = Counter()
         self.decisions = Decisions()
@@ -273,9 +319,9 @@ class Hht:
 
     def newmark(self, a: Vector, h: float) -> tuple[Vector, Vector]:
         """q and v at t_{n+1}; e is zero but for the stabilised form (T15.8)."""
-        a_n, beta, gamma = self.leading(h), self.use.beta, self.use.gamma
-        q = self.q + h * self.v + h**2 / 2 * ((1 - 2 * beta) * a_n + 2 * beta * (a + self.e))  # eq. 2a
-        v = self.v + h * ((1 - gamma) * a_n + gamma * a)  # eq. 2b
+        a_n, beta, gamma = self.a, self.use.beta, self.use.gamma
+        q = self.q + h * self.v_start + h**2 / 2 * ((1 - 2 * beta) * a_n + 2 * beta * (a + self.e))  # eq. 2a
+        v = self.v_start + h * ((1 - gamma) * a_n + gamma * a)  # eq. 2b
         return q, v
 
     def states(self, Xdot: Vector, h: float) -> Vector:
@@ -283,7 +329,7 @@ class Hht:
         if self.by_paper:
             return self.X + h * self.Xdot + h * self.rho * (Xdot - self.Xdot)  # eq. 9a
         gamma = self.use.gamma
-        return self.X + h * ((1 - gamma) * self.leading_w(h) + gamma * self.ahead(Xdot, h))  # T15.6
+        return self.X + h * ((1 - gamma) * self.w + gamma * self.ahead(Xdot))  # T15.6
 
     @property
     def dX(self) -> float:
@@ -295,38 +341,39 @@ class Hht:
         """dw/dXdot, as da/dqdd (T15.1)."""
         return (1 - self.use.alpha_f) / (1 - self.use.alpha_m)
 
-    def ahead(self, Xdot: Vector, h: float) -> Vector:
+    def ahead(self, Xdot: Vector) -> Vector:
         """w_{n+1} of T15.6: Xdot runs ahead in it, as qdd does in a."""
         m = self.use
-        return ((1 - m.alpha_f) * Xdot + m.alpha_f * self.Xdot - m.alpha_m * self.leading_w(h)) / (1 - m.alpha_m)
+        return ((1 - m.alpha_f) * Xdot + m.alpha_f * self.Xdot - m.alpha_m * self.w) / (1 - m.alpha_m)
 
-    def leading_w(self, h: float) -> Vector:
-        """w_n, as a_n in `leading`."""
-        return self.moved(self.Xdot, self.w, h)
+    def choose_formula(self, h: float) -> None:
+        """That of a step by h (T5.9); the printed form has one for all."""
+        self.use, self.apart = self.member, 1.0
+        if self.options.form == "corrected":
+            self.use, self.apart = self.member.after(self.last_h, h)
 
-    def leading(self, h: float) -> Vector:
-        """a_n; in the corrected form it runs shift times the last step ahead of qdd_n, and shall by shift h (T5.9)."""
-        return self.moved(self.qdd, self.a, h)
+    def choose_velocities(self, h: float) -> None:
+        """Choice (T5.18): what v_n has across the joints is of second order in h; it shrinks as steps do."""
+        self.v_start = self.v
+        if self.stabilised or len(self.lam) == 0 or not uneven(self.last_h, h) or h >= self.last_h:
+            return
+        s, at = self.system, Instant(self.t, self.q, self.v, self.qdd, self.lam, self.Xdot, self.X, self.Y)
+        if self.matrix.values is None:
+            self.renew_matrix(at, h)
+        across = self.solved(s.speed(at.t, at.q, at.v))[: len(self.v)]
+        self.v_start = self.v - (1 - (h / self.last_h) ** 2) * across
 
-    def moved(self, present: Vector, ahead: Vector, h: float) -> Vector:
-        """What was ahead for the last step, for a step by h (T5.9)."""
-        if self.options.form == "printed" or self.last_h == 0:
-            return ahead
-        if self.last_h <= CROWDED * h:
-            return present
-        return present + h / self.last_h * (ahead - present)
-
-    def balanced(self, a: Vector, h: float) -> Vector:
+    def balanced(self, a: Vector) -> Vector:
         """What M is multiplied with in e1: a/(1 + alpha) as printed, qdd_{n+1} of T15.1 in the corrected form."""
         m = self.use
         if self.options.form == "printed":
             return a / (1 - m.alpha_f)
-        return ((1 - m.alpha_m) * a + m.alpha_m * self.leading(h) - m.alpha_f * self.qdd) / (1 - m.alpha_f)
+        return ((1 - m.alpha_m) * a + m.alpha_m * self.a - m.alpha_f * self.qdd) / (1 - m.alpha_f)
 
     def instant(self, z: Unknowns, h: float) -> Instant:
         """Everything at t_{n+1}."""
         q, v = self.newmark(z.a, h)
-        return Instant(self.t + h, q, v, self.balanced(z.a, h), z.lam, z.Xdot, self.states(z.Xdot, h), z.Y)
+        return Instant(self.t + h, q, v, self.balanced(z.a), z.lam, z.Xdot, self.states(z.Xdot, h), z.Y)
 
     def residual(self, z: Unknowns, h: float, first: bool) -> Vector:
         """e1 to e5 of eq. 13; e4 and e5 are one. Stabilised, e2 holds velocities, open before the first correction."""
@@ -345,20 +392,20 @@ class Hht:
         """e2 of eq. 13."""
         return self.system.constraints(at.t, at.q) / (self.use.beta * h**2)
 
-    def coefficients(self, z: Unknowns, h: float) -> NDArray[np.float64]:
+    def coefficients(self, at: Instant, h: float) -> NDArray[np.float64]:
         """The matrix of eq. 12, with eq. 14 and the gamma h term that the paper leaves out."""
-        s, at = self.system, self.instant(z, h)
-        G, m = s.rows(at.t, at.q), len(z.lam)
+        s = self.system
+        G, m = s.rows(at.t, at.q), len(at.lam)
         Ma_q = derivative(lambda q: s.mass(q) @ at.a, at.q)
         GTlam_q = derivative(lambda q: s.rows(at.t, q).T @ at.lam, at.q)
         M_hat = s.mass(at.q) / self.dw + (Ma_q + GTlam_q) * self.use.beta * h**2  # eq. 14, without Q
         Q, d, f = (self.row_of(function, at, h) for function in (s.load, s.differential, s.definitions))
-        none = np.zeros((m, m)), np.zeros((m, len(z.Xdot))), np.zeros((m, len(z.Y)))
+        none = np.zeros((m, m)), np.zeros((m, len(at.Xdot))), np.zeros((m, len(at.Y)))
         return np.block([
             [M_hat - Q.a, G.T - Q.lam, -Q.Xdot, -Q.Y],
             [G, *none],
             [d.a, d.lam, d.Xdot, d.Y],
-            [-f.a, -f.lam, -f.Xdot, np.eye(len(z.Y)) - f.Y],
+            [-f.a, -f.lam, -f.Xdot, np.eye(len(at.Y)) - f.Y],
         ])  # fmt: skip
 
     def row_of(self, f: Callable[[Instant], Vector], at: Instant, h: float) -> Unknowns:
@@ -413,44 +460,51 @@ class Hht:
     # ---------------------------------------------------------------- section 3.4: correction
 
     def correct(self, h: float) -> Trial:
-        """Choice: before a step is cut, it is tried again with a new matrix."""
-        kept = self.matrix.values is not None
+        """Choice: before a step is cut, it is tried again with a new matrix and damped."""
+        self.choose_formula(h)
+        self.choose_velocities(h)
         trial = self.iterate(h)
-        if trial.done or not kept:
+        if trial.done:
             return trial
         self.count["retried"] += 1
         self.matrix.values = None
-        return self.iterate(h)
+        return self.iterate(h, Damping())._replace(rough=True)
 
-    def iterate(self, h: float) -> Trial:
+    def iterate(self, h: float, damping: Damping | None = None) -> Trial:
         """Newton-like iteration on eq. 12."""
         predicted = self.extrapolated(min(self.degree, self.usable(h)), self.t + h)
         z = self.parts(predicted)
-        starting = self.stabilised and self.last_h == 0 and self.options.form == "corrected"
-        self.use = self.member.first if starting else self.member
         if self.stabilised:
             z = self.predicted_correction(z, h)
         at = Iteration(groups=[Group() for _ in self.sizes(z, z, h, z.a)], renew=self.matrix_is_old(h))
-        while at.k < self.options.max_iterations:
+        while at.k < (MOST_DAMPED if damping else self.options.max_iterations):
             at.k += 1
             if at.renew:
                 at.renewed_at = at.k
-                self.renew_matrix(z, h)
+                self.renew_matrix(self.instant(z, h), h)
+            before = np.append(np.concatenate(z), self.e)
             delta, moved = self.correction(z, h, at.k == 1)
             self.count["iterations"] += 1
             z = Unknowns(*(x + dx for x, dx in zip(z, delta, strict=True)))
-            if not all(np.all(np.isfinite(dx)) for dx in delta):
-                break
-            self.judge(at, self.sizes(delta, z, h, moved))
-            a = z.a
+            sizes, a = self.sizes(delta, z, h, moved), z.a
             if self.stabilised:
                 z = self.with_closed_velocities(z, h)
-            if at.diverged:
+            if damping and not at.converged:
+                end = np.append(np.concatenate(z), self.e)
+                if not damping.goes_on(self.decisions, sizes[0].correction, at, before, end):
+                    at.renew = False
+                    if not damping.halve():
+                        break
+                    z, self.e = self.parts(damping.z[: len(predicted)]), damping.z[len(predicted) :]
+                    continue
+            self.judge(at, sizes)
+            at.renew = at.renew or (damping is not None and damping.slow)
+            if at.diverged and not damping:
                 break
             if at.converged and self.settled(at, delta.Y, z.Y) and self.closed(at, a, z.a, h):
                 self.note_iterations(at)
                 return Trial(z, a, True)
-        return Trial(z, z.a, False)
+        return Trial(z, z.a, False, True)
 
     def sizes(self, delta: Unknowns, z: Unknowns, h: float, moved: Vector) -> list[Sizes]:
         """Of the groups of unknowns whose convergence is tested: a and, if they are not measured with it, X."""
@@ -505,6 +559,9 @@ class Hht:
     def judge(self, at: Iteration, sizes: list[Sizes]) -> None:
         """Whether to stop (eqs. 45 and 46, "simultaneously satisfied"), to renew the matrix or to give up."""
         at.renew = False
+        if not all(math.isfinite(size.correction) for size in sizes):
+            at.diverged = True
+            return
         if at.converged:
             self.count["extra_iterations"] += 1  # only for the sake of the constraints
             return
@@ -572,13 +629,14 @@ class Hht:
             return True
         return not (within(0.5 * m.h, h) and within(h, 2 * m.h)) or m.lost >= self.refactor_cost
 
-    def renew_matrix(self, z: Unknowns, h: float) -> None:
+    def renew_matrix(self, at: Instant, h: float) -> None:
         self.count["jacobians"] += 1
-        self.matrix.values, self.matrix.h = self.coefficients(z, h), h
+        self.matrix.values, self.matrix.h = self.coefficients(at, h), h
 
     def note_iterations(self, at: Iteration) -> None:
         if at.renewed_at > 0:
-            self.matrix.fresh_iterations, self.matrix.lost = at.k - at.renewed_at + 1, 0
+            fresh = 1 if self.last_h == 0 else at.k - at.renewed_at + 1  # choice: the first step is predicted worst
+            self.matrix.fresh_iterations, self.matrix.lost = fresh, 0
         else:
             self.matrix.lost += max(0, at.k - self.matrix.fresh_iterations)
 
@@ -586,7 +644,7 @@ class Hht:
 
     def theta_q(self, a: Vector, h: float) -> float:
         """Theta_q of eq. 37a, with x = a_{n+1} - a_n (eq. 17c)."""
-        return self.norm_q(a - self.leading(h)) ** 2 * h**4 / self.psi_q
+        return self.norm_q((a - self.a) / self.apart) ** 2 * h**4 / self.psi_q
 
     def theta_d(self, Xdot: Vector, h: float) -> float:
         """Theta_d of eq. 38a, with x_d = Xdot_{n+1} - Xdot_n (after eq. 28)."""
@@ -596,12 +654,12 @@ class Hht:
         """(e^d/eps)^2 of the recursion of velocities: eq. 34 with T15.6, which needs three points."""
         m = self.member
         shift, first_order = m.shift, m.excess * h * (Xdot - self.Xdot)
-        if len(self.history) < 2:  # T15.7: w_0 = Xdot_0
-            begin = -shift * (1 / 2 + shift - m.alpha_m) / (1 - m.alpha_m) * h * (Xdot - self.Xdot)
-            return self.norm_X(begin + first_order) ** 2 / (len(Xdot) * self.tolerance**2)
-        (t, newest), (before, older) = ((p.t, self.parts(p.unknowns).Xdot) for p in self.history[:2])
-        second = ((Xdot - newest) / h - (newest - older) / (t - before)) / (self.t + h - before)
-        delta = (1 / 12 - shift / 2 - shift**2 + shift * m.alpha_m) * h**3 * 2 * second + first_order
+        curved = Xdot - self.Xdot  # choice (T15.7): h Xdd for h^2 Xddd in the first step, which nothing is known of
+        if len(self.history) > 1:
+            (t, newest), (before, older) = ((p.t, self.parts(p.unknowns).Xdot) for p in self.history[:2])
+            second = ((Xdot - newest) / h - (newest - older) / (t - before)) / (self.t + h - before)
+            curved = h**2 * 2 * second
+        delta = (1 / 12 - shift / 2 - shift**2 + shift * m.alpha_m) * h * curved + first_order
         return self.norm_X(delta) ** 2 / (len(Xdot) * self.tolerance**2)
 
     def exponents(self, trial: Trial, h: float) -> list[tuple[float, int]]:
@@ -613,12 +671,10 @@ class Hht:
 
     def accept(self, trial: Trial, h: float) -> None:
         at = self.instant(trial.z, h)
-        self.w = trial.z.Xdot if self.by_paper else self.ahead(trial.z.Xdot, h)
-        before = self.qdd, self.Xdot
+        self.w = trial.z.Xdot if self.by_paper else self.ahead(trial.z.Xdot)
+        self.calm = CALM if trial.rough else max(0, self.calm - 1)
         self.t, self.q, self.v, self.X, self.qdd = at.t, at.q, at.v, at.X, at.a
         self.a, self.lam, self.Xdot, self.Y, self.gap = trial.z
-        if self.use is not self.member:
-            self.run_ahead(*before)
         self.last_h = h
         self.Y_q = np.maximum(self.Y_q, np.abs(self.q))
         self.Y_X = np.maximum(self.Y_X, np.abs(self.X))
@@ -626,16 +682,6 @@ class Hht:
         self.history = [Point(self.t, self.unknowns), *self.history][: HIGHEST_DEGREE + 1]
         self.balance = self.force_balance()
         self.count["steps"] += 1
-
-    def run_ahead(self, qdd: Vector, Xdot: Vector) -> None:
-        """After a first step of T15.10: a and w as all other steps have them, at both of its ends."""
-        ahead = self.member.shift * (self.qdd - qdd)
-        self.a = self.qdd + ahead
-        if not self.by_paper:
-            self.w = self.Xdot + self.member.shift * (self.Xdot - Xdot)
-        begin = self.history[0]
-        self.history[0] = Point(begin.t, np.concatenate([qdd + ahead, begin.unknowns[len(ahead) :]]))
-        self.matrix.values = None
 
     def advance(self, t_end: float) -> None:
         """One accepted step towards t_end."""
@@ -669,6 +715,7 @@ class Hht:
             self.count["rejected"] += 1
             self.count["failed"] += not trial.done
             rejected = True
+            self.calm = CALM + 1 if trial.rough else self.calm
             self.h = h * (min(max(self.proposed(thetas), 0.2), 0.9) if trial.done else 0.25)  # bounded
             if self.h < max(self.smallest_step, 4 * 2.2e-16 * self.t):
                 raise StepFailed(f"t = {self.t}, h = {self.h}")
@@ -694,10 +741,12 @@ class Hht:
         return (remaining, True) if steps <= 1 else (remaining / steps, False)
 
     def growth(self, thetas: list[tuple[float, int]], rejected: bool) -> float:
-        """Choice: no growth by less than a third (the matrix is kept) or after a rejection, five at most."""
+        """Choice: no growth by less than a third (the matrix is kept), after a rejection, or soon after an iteration
+        that failed; five at most.
+        """
         factor = self.proposed(thetas)
         grows = not self.decisions.at_most(factor, 1.0)
-        if grows and (rejected or self.decisions.at_most(factor, 1.35)):
+        if grows and (rejected or self.calm > 0 or self.decisions.at_most(factor, 1.35)):
             return 1.0
         return min(max(factor, 0.2), 5.0)
 
