@@ -106,6 +106,7 @@ class Rough(Profile):
     length: float  # m
     fade: float  # m
     band: tuple[float, float]  # 1/m
+    seeds: tuple[int, ...]  # of the road, and of every track that was made from it
     amplitudes: NDArray[np.complex128] = field(repr=False)  # m, of harmonics in the middle of bins of the band
 
     @property
@@ -157,9 +158,9 @@ def iso8608(
     count = math.ceil((band[1] - band[0]) * length)
     edges = np.linspace(*band, count + 1)
     sizes = np.sqrt(2 * np.array([_power(grade, a, b) for a, b in pairwise(edges)]))
-    phases = np.random.default_rng(seed).uniform(0, 2 * np.pi, count)
+    seeds = (int(seed),)
     return Rough(grade=grade, length=float(length), fade=float(fade), band=(float(band[0]), float(band[1])),
-                 amplitudes=sizes * np.exp(1j * phases))  # fmt: skip
+                 seeds=seeds, amplitudes=sizes * _waves(seeds, count))  # fmt: skip
 
 
 def tracks(left: Rough, track: float, seed: int = 1) -> tuple[Rough, Rough]:
@@ -167,19 +168,28 @@ def tracks(left: Rough, track: float, seed: int = 1) -> tuple[Rough, Rough]:
 
     The road is taken as isotropic; the coherence of two tracks is then z K1(z), z = 2 pi n track, K1 a Bessel function
     [Kamash and Robson, The application of isotropy in road surface modelling, JSV 57 (1978)]: long waves are common to
-    both, short ones are not.
+    both, short ones are not. What the right track has alone is drawn from the seeds of both, so that it is independent
+    of `left` whatever the seeds are.
     """
     from scipy.special import k1
 
     if not isinstance(left, Rough):
         raise ModelError(f"tracks: left must be a road of iso8608, found {left!r}; add what both meet behind that")
     _require("tracks", track=track)
-    other = np.random.default_rng(_seed("tracks", seed)).uniform(0, 2 * np.pi, len(left.amplitudes))
-    n = left.band[0] + left.width * (np.arange(len(other)) + 0.5)
+    seeds = (*left.seeds, _seed("tracks", seed))
+    count = len(left.amplitudes)
+    n = left.band[0] + left.width * (np.arange(count) + 0.5)
     z = 2 * np.pi * n * track
     common = z * k1(z)
-    alone = np.sqrt(1 - common**2) * np.abs(left.amplitudes) * np.exp(1j * other)
-    return left, replace(left, amplitudes=common * left.amplitudes + alone)
+    alone = np.sqrt(1 - common**2) * np.abs(left.amplitudes) * _waves(seeds, count)
+    return left, replace(left, seeds=seeds, amplitudes=common * left.amplitudes + alone)
+
+
+def _waves(seeds: tuple[int, ...], count: int) -> NDArray[np.complex128]:
+    """Of size 1, with random phases; a road and the tracks made from it have streams of their own."""
+    source = np.random.SeedSequence(seeds[0], spawn_key=seeds[1:])
+    found: NDArray[np.complex128] = np.exp(1j * np.random.default_rng(source).uniform(0, 2 * np.pi, count))
+    return found
 
 
 def _power(grade: str, low: float, high: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -100,11 +101,16 @@ def test_a_bump_as_input_is_that_of_the_model(tmp_path: Path) -> None:
         assert found["height_of_body"] == pytest.approx(own["height_of_body"], abs=1e-3 * wanted)
 
 
-def test_tracks_share_their_long_waves() -> None:
-    """The coherence in octaves against its formula, from many roads."""
+Seeds = Callable[[int], tuple[int, int]]
+
+
+@pytest.mark.parametrize("seeds", [lambda k: (2 * k, 2 * k + 1), lambda k: (k, k), lambda k: (k, 1)])
+def test_tracks_share_their_long_waves(seeds: Seeds) -> None:
+    """Coherence and levels in octaves against their formulas, from many roads, whatever the seeds of left and right."""
     track, cross, powers = 1.5, [], []
-    for seed in range(20):
-        left, right = roads.tracks(roads.iso8608("C", length=100, seed=2 * seed), track, seed=2 * seed + 1)
+    for number in range(20):
+        first, second = seeds(number)
+        left, right = roads.tracks(roads.iso8608("C", length=100, seed=first), track, seed=second)
         cross.append(np.real(right.amplitudes * np.conj(left.amplitudes)))
         powers.append([np.abs(left.amplitudes) ** 2, np.abs(right.amplitudes) ** 2])
     n = 0.01 + left.width * (np.arange(len(left.amplitudes)) + 0.5)
@@ -115,6 +121,27 @@ def test_tracks_share_their_long_waves() -> None:
         wanted = np.mean(z * k1(z))
         assert np.sum(both[of]) / np.sum(density[0][of]) == pytest.approx(wanted, abs=0.1)
         assert np.sum(density[1][of]) / np.sum(density[0][of]) == pytest.approx(1, abs=0.15)
+
+
+def test_tracks_by_default_are_two() -> None:
+    """The example of the documentation: at 0.2 1/m and a track of 1.5 m, z K1(z) is 0.31."""
+    car = roads.tracks(roads.iso8608("C", length=4000, seed=1), track=1.5)
+    left, right = (side.amplitudes for side in car)
+    n = 0.01 + car[0].width * (np.arange(len(left)) + 0.5)
+    of = (n > 0.19) & (n < 0.21)  # 80 harmonics: 1/sqrt(80) of scatter
+    share = np.abs(np.sum(right[of] * np.conj(left[of]))) / np.sum(np.abs(left[of]) ** 2)
+    assert share == pytest.approx(0.307, abs=0.2)
+    assert np.sum(np.abs(right[of]) ** 2) / np.sum(np.abs(left[of]) ** 2) == pytest.approx(1, abs=0.2)
+
+
+def test_each_of_three_tracks_has_waves_of_its_own() -> None:
+    """Of short waves nothing is common, also where each was made with the same seed."""
+    first, second = roads.tracks(roads.iso8608("C", length=200, seed=1), 1.5)
+    _, third = roads.tracks(second, 1.5)
+    n = 0.01 + first.width * (np.arange(len(first.amplitudes)) + 0.5)
+    short = [road.amplitudes[n > 1.5] / np.abs(first.amplitudes[n > 1.5]) for road in (first, second, third)]
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        assert abs(np.mean(short[i] * np.conj(short[j]))) < 0.1
 
 
 @pytest.mark.parametrize(
