@@ -246,7 +246,7 @@ OUTPUTS = {
     for name in CORNERS
     for key, (value, unit, text) in {
         "wheel_speed": ("{name}.wheel.omega_y - {name}.upright.omega_y", "rad/s", "as a sensor at the upright sees it"),
-        "slip": ("{name}_tyre.slip.kappa", "", "-1 where the wheel is locked"),
+        "slip": ("{name}_tyre.slip.kappa", "", "-1 where the wheel is locked; below 2 m/s a deflection"),
         "slip_angle": ("{name}_tyre.slip.alpha", "rad", "positive where the wheel moves to its left"),
         "brake_torque": (f"({{name}}.brake + {{axle}}_brake*{{name}}_pressure)*{_sense('{name}')}", "N.m",
                          "of the brake on the wheel, positive against rotation ahead"),

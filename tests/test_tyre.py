@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reference.tyres import A_TYRE, Slip, delft_combined
+from reference.tyres import A_TYRE, Slip, delft_aligning, delft_backwards, delft_combined
 from scipy.spatial.transform import Rotation
 
 import mbdfmu as mbd
@@ -54,6 +54,107 @@ def test_steady_forces_are_those_of_the_published_formula(load: float, camber: f
     along, across = delft_combined(A_TYRE, Slip(kappa, alpha, load, camber))
     assert found["force.x"] == pytest.approx(float(along), abs=1e-10 * load)
     assert found["force.y"] == pytest.approx(float(across), abs=1e-10 * load)
+    aligning = delft_aligning(A_TYRE, Slip(kappa, alpha, load, camber))
+    assert found["torque.z"] == pytest.approx(float(aligning), abs=1e-8 * load)  # of a root of (rad)2 that is never 0
+
+
+# Every coefficient counts in these: what is zero in the published set, and what is not odd in the slips.
+WHOLE = A_TYRE | {"phx1": 0.003, "pvx1": 0.02, "pvx2": -0.01, "pex4": 0.2, "rex1": 0.3, "rex2": -0.1, "rey1": 0.2,
+                  "rey2": 0.1, "rhy2": -0.004, "qbz4": 0.1, "qbz10": 0.05, "qdz7": 0.01, "qez3": 0.1}  # fmt: skip
+ALL = {name: value for name, value in WHOLE.items() if name not in ("fz0", "radius")}
+
+
+@pytest.mark.parametrize("camber", [0.0, 0.08])
+@pytest.mark.parametrize(("kappa", "alpha"), SLIPS)
+def test_a_tyre_that_rolls_backwards_is_one_turned_by_half_a_turn(camber: float, kappa: float, alpha: float):
+    model = rig(3000.0, camber, speed=-20.0, side=1, coefficients=ALL)
+    found = at_start(model, kappa=kappa, tan_alpha=np.tan(alpha))
+    wanted = delft_backwards(WHOLE, Slip(kappa, alpha, 3000.0, camber))
+    assert found["force.x"] == pytest.approx(float(wanted[0]), abs=3e-7)
+    assert found["force.y"] == pytest.approx(float(wanted[1]), abs=3e-7)
+    assert found["torque.z"] == pytest.approx(float(wanted[2]), abs=3e-5)
+
+
+@pytest.mark.parametrize("speed", [20.0, -20.0, 0.7, 0.0])
+def test_forces_do_not_depend_on_the_sense_of_the_axis(speed: float):
+    """An axis to the right is the same wheel: its slips, camber and forces count the other way."""
+    left, right = (rig(3000.0, 0.06, speed=speed, side=1, coefficients=ALL, axis=(0, k, 0)) for k in (1, -1))
+    one = at_start(left, kappa=0.04, tan_alpha=-0.05)
+    other = at_start(right, kappa=-0.04, tan_alpha=0.05)
+    for name in ("force.x", "force.y", "camber"):
+        assert other[name] == pytest.approx(-one[name], rel=1e-9), name
+    for name in ("force.z", "torque.z"):
+        assert other[name] == pytest.approx(one[name], rel=1e-9), name
+
+
+def test_the_trail_trails_the_motion():
+    """The side force acts behind the middle of the patch, wherever that is, and turns the wheel into its motion."""
+    for speed in (20.0, -20.0):
+        found = at_start(rig(speed=speed), tan_alpha=0.01)
+        assert found["force.y"] < 0 and found["torque.z"] == pytest.approx(
+            -np.sign(speed) * 0.1 * RADIUS * found["force.y"], rel=0.05
+        )
+    standing = at_start(rig(speed=0.0), tan_alpha=0.01)
+    assert standing["force.y"] < 0 == standing["torque.z"]
+
+
+def test_a_mirrored_wheel_of_the_plane_has_mirrored_shifts():
+    """Two wheels that roll away from each other, one in a mirrored sub-model, move as mirror images."""
+    wheel = {"mass": 20, "inertia": 1, "position": [0.5, 0.305], "velocity": [8, 0], "omega": -40, "free": True}
+    tyre = {"type": "tyre", "i": {"body": "ground"}, "j": {"body": "wheel"},
+            "coefficients": {"phx1": 0.004, "pvx1": 0.03, "pex4": 0.3}}  # fmt: skip
+    alone = {"format_version": 1, "name": "wheel", "bodies": {"wheel": wheel}, "forces": {"tyre": tyre}}
+    one = {"model": alone}
+    submodels = {"right": one, "left": one | {"mirror": "x"}}
+    data = {"format_version": 1, "name": "away", "gravity": [0, -9.81], "submodels": submodels}
+    result = mbd.Model.from_description(mbd.Description(**data)).simulate(1.0, 0.05, tolerance=1e-8)
+    assert abs(result["right.wheel.vx"][-1] - 8) > 0.3
+    for name, sign in (("x", -1), ("y", 1), ("omega", -1)):
+        assert result[f"left.wheel.{name}"] == pytest.approx(sign * result[f"right.wheel.{name}"], rel=1e-5), name
+
+
+@pytest.mark.parametrize(
+    "given", [{"pex1": 1.2}, {"pey1": 1.5, "pey4": 0.0}, {"rex1": 2.0}, {"rey1": 2.0}, {"qez1": 3.0}]
+)
+def test_no_curvature_turns_a_force_round(given: dict[str, float]):
+    """Factors E are limited to 1, as [Pacejka02] asks of them."""
+    for kappa, alpha in ((0.3, 0.0), (0.9, 0.02), (0.05, 0.3), (0.0, 1.0)):
+        found = at_start(rig(coefficients=given), kappa=kappa, tan_alpha=alpha)
+        assert found["force.x"] >= 0 >= found["force.y"]
+        limited = dict.fromkeys(given, 1.0)
+        at_most = at_start(rig(coefficients=given | limited), kappa=kappa, tan_alpha=alpha)
+        for name in ("force.x", "force.y"):
+            assert found[name] == pytest.approx(at_most[name], abs=1e-9)
+
+
+@pytest.mark.parametrize("camber", [-0.7, -0.5, 0.5, 0.7])
+def test_a_wheel_that_leans_far_keeps_the_sign_of_its_side_force(camber: float):
+    """The published E of the force across is above 1 there."""
+    near, far = (at_start(rig(camber=camber), tan_alpha=np.tan(-np.sign(camber) * a))["force.y"] for a in (0.3, 1.2))
+    assert np.sign(far) == np.sign(near) and abs(far) > 0.5 * abs(near)
+
+
+@pytest.mark.parametrize("speed", [20.0, -20.0])
+def test_a_tyre_in_steady_slip_only_takes_power(speed: float):
+    """The force along acts at the rolling radius about the axle: at the loaded one a driven wheel would gain 4 %."""
+    model, rolling = rig(speed=speed, rolling_resistance=0), RADIUS - 0.02 / 3
+    for kappa, lateral in ((0.0, 0.0), (1e-3, 0.0), (0.05, 0.0), (0.4, 0.1), (-0.02, -0.01), (-0.9, 0.0), (0.0, 0.2)):
+        wheel = {"wheel.omega_y": (speed + kappa * abs(speed)) / rolling, "wheel.vy": lateral * abs(speed)}
+        tyre = {"tyre.slip.kappa": kappa, "tyre.slip.tan_alpha": lateral}
+        simulation = model.start(start=wheel | tyre)
+        forces = (simulation["tyre.force.x"], simulation["tyre.force.y"])
+        lost = -forces[0] * kappa * abs(speed) + forces[1] * lateral * abs(speed)
+        assert simulation["tyre.power"] == pytest.approx(lost, abs=1e-6) and lost <= 0
+
+
+def test_below_low_speed_slip_is_a_deflection():
+    """At 0.5 m/s a locked wheel is held near the peak, where the force is half as large again."""
+    fast, slow = (at_start(rig(speed=v), kappa=-1.0)["force.x"] for v in (20.0, 2.0))
+    assert slow == pytest.approx(fast, rel=1e-9)
+    model, bend = rig(speed=0.5), 1 / (21.51 / 1.21)
+    result = model.simulate(t_end=0.5, step_output=0.1, start={"wheel.omega_y": 0.0, "tyre.slip.kappa": -1.0})
+    assert -2 * bend < result["tyre.slip.kappa"][-1] < -bend
+    assert result["tyre.force.x"][-1] / fast == pytest.approx(1.45, abs=0.1)
 
 
 def test_the_plane_has_the_same_force_along():

@@ -1,8 +1,9 @@
-"""Steady-state tyre forces by the Magic Formula of 1996/97 as [Pacejka02] prints it; must not know bodies or frames.
+"""Steady-state tyre forces by the Magic Formula of 1996/97 (4.E9-4.E78 of [Pacejka02]); must not know bodies or frames.
 
-Signs are those of the axes of ISO 8855: the force across is negative for a positive slip angle, as in the files of
-coefficients that tyre makers give. Coefficients of terms that make a tyre differ from its mirror image are multiplied
-by `side`. Not held: the overturning moment, and turn slip.
+Slip angle and camber enter as angles, as in the programs that go with files of coefficients; docs/theory.md says where
+the book differs. Signs are those of the axes of ISO 8855: the force across is negative for a positive slip angle.
+Coefficients of terms that make a tyre differ from its mirror image are multiplied by `side`, those that make a tyre
+that rolls backwards differ from one that rolls ahead by `travel`. Not held: the overturning moment, and turn slip.
 """
 
 from __future__ import annotations
@@ -113,10 +114,15 @@ class MagicFormula(Element):
     ssz4: Value = -0.238
 
 
-# They change their sign where a tyre is replaced by its mirror image.
-ODD = frozenset((
+# They change their sign where a tyre is replaced by its mirror image: kappa, -alpha, -camber give Fx, -Fy, -Mz.
+MIRRORED = frozenset((
     "pey3", "rhx1", "phy1", "phy2", "pvy1", "pvy2", "rby3", "rvy1", "rvy2", "qbz4", "qdz3", "qdz6", "qdz7", "qez4",
     "qhz1", "qhz2", "ssz1",
+))  # fmt: skip
+# They do where it is turned by half a turn about the normal: -kappa, -alpha, -camber give -Fx, -Fy, Mz (T4.49).
+TURNED = frozenset((
+    "phx1", "phx2", "pvx1", "pvx2", "pex4", "rhx1", "phy1", "phy2", "pvy1", "pvy2", "pey3", "rby3", "rhy1", "rhy2",
+    "rvy3", "qbz4", "qdz1", "qdz2", "qdz3", "qdz8", "qdz9", "qez4", "qhz1", "qhz2", "ssz1",
 ))  # fmt: skip
 
 
@@ -128,6 +134,7 @@ class Point:
     camber: Node  # rad
     friction: Node  # factor of both peaks
     radius: Node  # m, of the unloaded tyre
+    travel: Node  # 1 where the wheel rolls ahead, -1 where it rolls backwards
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,10 +158,10 @@ class Curve:
 
 
 class Tyre:
-    """The formula with its coefficients, for one load, camber and friction (T4.47)."""
+    """The formula with its coefficients, for one load, camber, friction and sense of travel (T4.47)."""
 
     def __init__(self, coefficients: dict[str, Node], side: Node, point: Point) -> None:
-        self.p = {name: side * node if name in ODD else node for name, node in coefficients.items()}
+        self.p = {name: _signed(name, node, side, point.travel) for name, node in coefficients.items()}
         self.at = point
         self.nominal = coefficients["nominal_load"]
         self.df = minimum(point.load / self.nominal, _HEAVIEST) - 1
@@ -249,7 +256,7 @@ class Tyre:
         B = self._linear("qbz") + p["qbz3"] * df * df
         B = B * (1 + p["qbz4"] * camber + p["qbz5"] * absolute(camber)) / self.at.friction
         skew = (p["qez4"] + p["qez5"] * camber) * (2 / math.pi) * atan(B * p["qcz1"] * slip)
-        E = (self._linear("qez") + p["qez3"] * df * df) * (1 + skew)
+        E = _limited((self._linear("qez") + p["qez3"] * df * df) * (1 + skew))
         D = self.at.load / self.nominal * self.at.radius * self._linear("qdz")
         D = D * (1 + p["qdz3"] * camber + p["qdz4"] * camber * camber)
         return D * cos(p["qcz1"] * atan(_bent(B * _equivalent(slip, ratio), E)))
@@ -262,16 +269,28 @@ class Tyre:
         return self.at.load * self.at.radius * self.at.friction * D * cos(atan(B * _equivalent(slip, ratio)))
 
 
+def _signed(name: str, node: Node, side: Node, travel: Node) -> Node:
+    if name in MIRRORED:
+        node = side * node
+    return travel * node if name in TURNED else node
+
+
+def _limited(E: Node) -> Node:
+    """Above 1 the argument of the arctangent would turn round, and with it the force."""
+    return minimum(E, 1.0)
+
+
 def _bent(x: Node, E: Node) -> Node:
     return x - E * (x - atan(x))
 
 
 def _skewed(curve: Curve, factor: Node) -> Curve:
-    return Curve(B=curve.B, C=curve.C, D=curve.D, E=curve.E * factor, H=curve.H, V=curve.V)
+    return Curve(B=curve.B, C=curve.C, D=curve.D, E=_limited(curve.E * factor), H=curve.H, V=curve.V)
 
 
 def _weight(x: Node, shift: Node, B: Node, C: Node, E: Node) -> Node:
     """The cosine function of combined slip, 1 at x = 0."""
+    E = _limited(E)
     return cos(C * atan(_bent(B * (x + shift), E))) / cos(C * atan(_bent(B * shift, E)))
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 
 from mbdfmu.counterparts import Equations
 from mbdfmu.description import Direction, In, Mirrored, NonNegative, Only, Positive, Value
-from mbdfmu.expressions import Node, absolute, atan, cos, less, maximum, select, tanh
+from mbdfmu.expressions import Node, absolute, atan, cos, less, maximum, select, sin, tanh
 from mbdfmu.expressions.functions import clamp, step
 from mbdfmu.forces import magic_formula
 from mbdfmu.forces.base import Ends, ForceBetween
@@ -120,7 +120,8 @@ class _Written:
     def _formula(self, load: Node, friction: Node) -> magic_formula.Tyre:
         given = self.tyre.coefficients or MagicFormula()
         coefficients = {name: self.resolve(getattr(given, name)) for name in type(given).model_fields}
-        point = Point(load=load, camber=self.patch.camber, friction=friction, radius=self.unloaded)
+        ahead = sin(0.5 * math.pi * clamp(self.patch.speed / self.low, -1.0, 1.0))  # (T4.49)
+        point = Point(load=load, camber=self.patch.camber, friction=friction, radius=self.unloaded, travel=ahead)
         return magic_formula.Tyre(coefficients, self.resolve(self.tyre.side), point)
 
     def _rolling(self, load: Node, rolling: Node) -> list[Effort]:
@@ -159,7 +160,8 @@ class _Written:
 
         At standstill it is a deflection over that length: a spring, with a damper beside it.
         """
-        slip: Node = self.resolve.state(key, 0.0, "1", f"slip, {text}", nominal=0.1)
+        text = f"slip, {text}; below low_speed a deflection over the relaxation length"
+        slip: Node = self.resolve.state(key, 0.0, "1", text, nominal=0.1)
         excess = slip - clamp(slip, -peak, peak)
         held = absolute(self.patch.speed) * slip + self.slow * _GRIP * absolute(sliding) * excess
         self.resolve.define(slip, -(sliding + held) / length)

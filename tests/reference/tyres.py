@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from numpy import arctan, cos, exp, float64, pi, sign, sin, sqrt, tan
+from numpy import arctan, cos, exp, float64, minimum, pi, sign, sin, sqrt, tan
 from numpy.typing import NDArray
 
 Value = float | NDArray[float64]
@@ -67,6 +67,7 @@ def magic(x: Value, s: Shape) -> Value:
 
 def weight(x: Value, B: Value, C: Value, E: Value, H: Value) -> Value:
     """The cosine function of combined slip, 1 at x = 0."""
+    E = minimum(E, 1)
 
     def curve(x: Value) -> Value:
         return cos(C * arctan(B * x - E * (B * x - arctan(B * x))))
@@ -80,6 +81,7 @@ def longitudinal(p: Mapping[str, float], slip: Slip) -> Shape:
     D = (p["pdx1"] + p["pdx2"] * df) * slip.load
     H = p["phx1"] + p["phx2"] * df
     E = (p["pex1"] + p["pex2"] * df + p["pex3"] * df**2) * (1 - p["pex4"] * sign(slip.kappa + H))
+    E = minimum(E, 1)
     K = slip.load * (p["pkx1"] + p["pkx2"] * df) * exp(p["pkx3"] * df)
     return Shape(B=K / (p["pcx1"] * D), C=p["pcx1"], D=D, E=E, H=H, V=slip.load * (p["pvx1"] + p["pvx2"] * df))
 
@@ -96,6 +98,7 @@ def lateral(p: Mapping[str, float], slip: Slip) -> Shape:
     D = friction_y(p, slip) * slip.load
     H = p["phy1"] + p["phy2"] * df + p["phy3"] * g
     E = (p["pey1"] + p["pey2"] * df) * (1 - (p["pey3"] + p["pey4"] * g) * sign(slip.alpha + H))
+    E = minimum(E, 1)
     K = p["pky1"] * p["fz0"] * sin(2 * arctan(slip.load / (p["pky2"] * p["fz0"]))) * (1 - p["pky3"] * abs(g))
     V = slip.load * (p["pvy1"] + p["pvy2"] * df + (p["pvy3"] + p["pvy4"] * df) * g)
     return Shape(B=K / (p["pcy1"] * D), C=p["pcy1"], D=D, E=E, H=H, V=V)
@@ -138,7 +141,7 @@ def delft_aligning(p: Mapping[str, float], slip: Slip) -> Value:
     B = (p["qbz1"] + p["qbz2"] * df + p["qbz3"] * df**2) * (1 + p["qbz4"] * g + p["qbz5"] * abs(g))
     C, D = p["qcz1"], slip.load * (p["qdz1"] + p["qdz2"] * df) * (1 + p["qdz3"] * g + p["qdz4"] * g**2)
     E = p["qez1"] + p["qez2"] * df + p["qez3"] * df**2
-    E = E * (1 + (p["qez4"] + p["qez5"] * g) * 2 / pi * arctan(B * C * a_t))
+    E = minimum(E * (1 + (p["qez4"] + p["qez5"] * g) * 2 / pi * arctan(B * C * a_t)), 1)
     bx = B * equivalent(a_t)
     trail = D * p["radius"] / p["fz0"] * cos(C * arctan(bx - E * (bx - arctan(bx)))) * cos(alpha)
 
@@ -148,6 +151,17 @@ def delft_aligning(p: Mapping[str, float], slip: Slip) -> Value:
 
     lever = p["radius"] * (p["ssz1"] + p["ssz2"] * Fy / p["fz0"] + (p["ssz3"] + p["ssz4"] * df) * g)
     return -trail * (Fy - induced(p, slip)) + rest + lever * Fx
+
+
+def delft_backwards(p: Mapping[str, float], slip: Slip) -> tuple[Value, Value, Value]:
+    """Fx, Fy and Mz of a wheel that rolls backwards, kappa = -Vsx/|Vx| and alpha = arctan(Vsy/|Vx|) in its own axes.
+
+    In axes turned by half a turn about the normal of the road it rolls ahead: there both slips, the camber and both
+    forces have the opposite sign, the torque has the same.
+    """
+    ahead = Slip(-slip.kappa, -slip.alpha, slip.load, -slip.camber)
+    Fx, Fy = delft_combined(p, ahead)
+    return -Fx, -Fy, delft_aligning(p, ahead)
 
 
 # ---------------------------------------------------------------- 1987
