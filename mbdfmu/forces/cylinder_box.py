@@ -7,14 +7,15 @@ from itertools import product
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from mbdfmu.description import Direction, Extents, In, Mirrored, Positive
-from mbdfmu.expressions import Node, absolute, less, select
+from mbdfmu.expressions import Node, absolute, less, maximum, select
 from mbdfmu.expressions.functions import clamp
 from mbdfmu.forces.box import box_distance, outside_of
 from mbdfmu.forces.contact import Contact, Touch, axes
 from mbdfmu.frames import Resolve
-from mbdfmu.vectors import Components, combined, directed, dot, minus, normals, step_along, unit
+from mbdfmu.vectors import Components, combined, directed, dot, length, minus, step_along, unit
 
-_FLAT = 1e-6  # a rim inclined by less to a face has no lowest point
+_FLAT = 1e-3  # of a rim inclined by less to a face the lowest point moves to the middle
+_DEEPEST = 0.25  # of the radius: to this depth all is continuous
 
 
 class CylinderBox(Contact, name="cylinder_box"):
@@ -36,8 +37,8 @@ class CylinderBox(Contact, name="cylinder_box"):
         along = unit(resolve(self.axis))
         radius, reach = resolve(self.radius), 0.5 * resolve(self.length)
         meeting = _Meeting(_Box(i.origin, axes(i), half), j.origin, j.axis(along), radius, reach)
-        fixed = j.axis(normals(along)[0])
-        return (*meeting.rims(fixed), meeting.side(fixed), *meeting.corners())
+        sampled = (*meeting.rims(), meeting.side())  # these points move along the cylinder
+        return (*(touch._replace(rate=resolve.rate(touch.gap)) for touch in sampled), *meeting.corners())
 
 
 class _Box(NamedTuple):
@@ -70,21 +71,27 @@ class _Meeting(NamedTuple):
     radius: Node
     reach: Node  # half the length
 
-    def rims(self, fixed: Any) -> Iterator[Touch]:
-        """The lowest and the highest point of each rim: where it lies flat, any tilt is held alike."""
-        for sign in (-1.0, 1.0):
-            centre = step_along(self.middle, sign * self.reach, self.axis)
-            first = self._lowest(centre, fixed)
-            for radius in (self.radius, -self.radius):
-                yield self._touch(step_along(centre, radius, first))
+    @property
+    def inner(self) -> tuple[Node, Node]:
+        """Radius and half the length of a cylinder that stays outside the box, where the direction to it is unique."""
+        depth = _DEEPEST * self.radius
+        return self.radius - depth, maximum(self.reach - depth, 0.0)
 
-    def side(self, fixed: Any) -> Touch:
+    def rims(self) -> Iterator[Touch]:
+        """The lowest and the highest point of each rim."""
+        for sign in (-1.0, 1.0):
+            arm = self._lowest(step_along(self.middle, sign * self.inner[1], self.axis))
+            centre = step_along(self.middle, sign * self.reach, self.axis)
+            for radius in (self.radius, -self.radius):
+                yield self._touch(step_along(centre, radius, arm))
+
+    def side(self) -> Touch:
         """The point below that of the axis which is nearest to the box, sought by turns on both."""
-        at = self.middle
+        at, reach = self.middle, self.inner[1]
         for _ in range(2):
             towards = minus(self.box.nearest(at), self.middle)  # type: ignore[arg-type]
-            at = step_along(self.middle, clamp(dot(self.axis, towards), -self.reach, self.reach), self.axis)
-        return self._touch(step_along(at, self.radius, self._lowest(at, fixed)))
+            at = step_along(self.middle, clamp(dot(self.axis, towards), -reach, reach), self.axis)
+        return self._touch(step_along(at, self.radius, self._lowest(at)))
 
     def corners(self) -> Iterator[Touch]:
         """The corners of the box, at the distance of each to the cylinder."""
@@ -98,15 +105,22 @@ class _Meeting(NamedTuple):
             up = select(less(height, 0.0), -slopes[1], slopes[1])
             yield Touch(gap, tuple(-(slopes[0] * r + up * a) for r, a in zip(radial, self.axis, strict=True)), corner)
 
-    def _lowest(self, centre: Components, fixed: Any) -> Any:
-        """From a point of the axis towards the point of its circle that is nearest to the box (T4.28)."""
-        arm, at = fixed, centre
-        for _ in range(2):
-            _, away = self.box.distance(at)
-            size, down = directed(step_along(tuple(-c for c in away), dot(away, self.axis), self.axis))
-            arm = tuple(select(less(_FLAT, size), d, f) for d, f in zip(down, fixed, strict=True))
-            at = step_along(centre, self.radius, arm)
-        return arm
+    def _lowest(self, centre: Components) -> Components:
+        """From a point of the inner axis towards the point of its disc that is nearest to the box (T4.28).
+
+        Against a face the first guess is right, against an edge one turn of projecting on both is added. Each is
+        continuous, as nothing inside the box is asked for its way out.
+        """
+        _, away = self.box.distance(centre)
+        guess = self._held(tuple(-c / _FLAT for c in away), 1.0)
+        radius = self.inner[0]
+        nearest = self.box.nearest(step_along(centre, radius, guess))
+        return self._held(minus(nearest, centre), radius)  # type: ignore[arg-type]
+
+    def _held(self, way: Components, size: Node | float) -> Components:
+        """The point of a disc across the axis nearest to one, over the size of the disc."""
+        across = step_along(way, -dot(way, self.axis), self.axis)
+        return tuple(c / maximum(length(across), size) for c in across)
 
     def _touch(self, point: Components) -> Touch:
         gap, normal = self.box.distance(point)
