@@ -153,14 +153,18 @@ def rotation_vector(r: Matrix) -> Rotation:
     trace = r[0][0] + r[1][1] + r[2][2]
     sines = 0.5 * (h - f), 0.5 * (c - g), 0.5 * (d - b)  # sin(angle) axis
     half = 0.25 * (3.0 - trace)  # sin^2(angle/2)
-    sine = sqrt(dot(sines, sines))
-    series = half.graph.const(_COEFFICIENTS[-1])
-    for coefficient in _COEFFICIENTS[-2::-1]:
-        series = series * half + coefficient
-    growth = select(less(half, _NEARLY_STILL), series, (atan2(sine, 0.5 * (trace - 1.0)) / sine - 1.0) / half)
+    growth = growth_of_ratio(half, sqrt(dot(sines, sines)), 0.5 * (trace - 1.0))
     ratio = 1.0 + half * growth  # angle/sin(angle)
     rest = 1.0 - half
     return Rotation(vector=scaled(ratio, sines), bend=(1.0 - rest * growth) / (4.0 * rest * ratio * ratio))
+
+
+def growth_of_ratio(half: Node, sine: Node, cosine: Node) -> Node:
+    """h of angle/sin(angle) = 1 + s h, s = sin^2(angle/2), smooth at no angle (T4.11)."""
+    series = half.graph.const(_COEFFICIENTS[-1])
+    for coefficient in _COEFFICIENTS[-2::-1]:
+        series = series * half + coefficient
+    return select(less(half, _NEARLY_STILL), series, (atan2(sine, cosine) / sine - 1.0) / half)
 
 
 def _series() -> list[float]:
