@@ -12,7 +12,7 @@ from typing import Any
 
 from mbdfmu.coordinates import Matrix, Vector
 from mbdfmu.description import SEQUENCES, Orientation
-from mbdfmu.expressions import Graph, Node, atan2, cos, less, select, sin, sqrt
+from mbdfmu.expressions import Graph, Node, atan2, cos, less, less_equal, maximum, select, sin, sqrt
 from mbdfmu.vectors import cross, dot, plus, scaled, transposed, turned, unit
 
 Quaternion = tuple[Node, Node, Node, Node]
@@ -131,6 +131,7 @@ def composed(a: Matrix, b: Matrix) -> Matrix:
 # ---------------------------------------------------------------- rotation vectors
 
 _NEARLY_STILL = 0.01  # sin^2 of half the angle, below which series replace quotients that become 0/0
+_WIDE = 0.75  # the same at 120 degrees, above which the axis comes from the symmetric part
 _TERMS = 9  # of that series: the tenth is below 1e-18
 
 
@@ -148,15 +149,33 @@ class Rotation:
 
 
 def rotation_vector(r: Matrix) -> Rotation:
-    """The rotation vector of a matrix, smooth at no turn (T4.11)."""
+    """The rotation vector of a matrix, smooth at no turn; at half a turn one of its two (T4.11)."""
     (_, b, c), (d, _, f), (g, h, _) = r
     trace = r[0][0] + r[1][1] + r[2][2]
     sines = 0.5 * (h - f), 0.5 * (c - g), 0.5 * (d - b)  # sin(angle) axis
     half = 0.25 * (3.0 - trace)  # sin^2(angle/2)
-    growth = growth_of_ratio(half, sqrt(dot(sines, sines)), 0.5 * (trace - 1.0))
+    cosine = 0.5 * (trace - 1.0)
+    growth = growth_of_ratio(half, sqrt(dot(sines, sines)), cosine)
     ratio = 1.0 + half * growth  # angle/sin(angle)
     rest = 1.0 - half
-    return Rotation(vector=scaled(ratio, sines), bend=(1.0 - rest * growth) / (4.0 * rest * ratio * ratio))
+    wide, far = less(_WIDE, half), _far(r, sines, cosine, half)
+    vector = tuple(select(wide, a, ratio * b) for a, b in zip(far.vector, sines, strict=True))
+    bend = select(wide, far.bend, (1.0 - rest * growth) / (4.0 * rest * ratio * ratio))
+    return Rotation(vector=vector, bend=bend)  # type: ignore[arg-type]
+
+
+def _far(r: Matrix, sines: Vector, cosine: Node, half: Node) -> Rotation:
+    """The same where the sine is small: the axis is that of the longest column of (R + R^T)/2 - cos(angle)."""
+    (a, b, c), (d, e, f), (g, h, i) = r
+    xy, xz, yz = 0.5 * (b + d), 0.5 * (c + g), 0.5 * (f + h)
+    columns = (a - cosine, xy, xz), (xy, e - cosine, yz), (xz, yz, i - cosine)
+    x_first, y_first = less_equal(maximum(e, i), a), less_equal(i, e)
+    longest = tuple(select(x_first, x, select(y_first, y, z)) for x, y, z in zip(*columns, strict=True))
+    sense = select(less(dot(longest, sines), 0.0), -1.0, 1.0)
+    axis = scaled(sense / sqrt(dot(longest, longest)), longest)  # type: ignore[arg-type]
+    sine = dot(axis, sines)
+    angle = atan2(sine, cosine)
+    return Rotation(vector=scaled(angle, axis), bend=(1.0 - 0.25 * angle * sine / half) / (angle * angle))
 
 
 def growth_of_ratio(half: Node, sine: Node, cosine: Node) -> Node:

@@ -16,6 +16,10 @@ struct RotationVector {
     explicit RotationVector(const Triple<T> (&R)[3]) {
         const Triple<T> w = scaled(0.5, Triple<T>{R[2].y - R[1].z, R[0].z - R[2].x, R[1].x - R[0].y});
         const T trace = R[0].x + R[1].y + R[2].z, s = 0.25 * (3.0 - trace);
+        if (value_of(s) > 0.75) {
+            wide(R, w, 0.5 * (trace - 1.0), s);
+            return;
+        }
         const T h = growth(w, trace, s), f = 1.0 + s * h, rest = 1.0 - s;
         theta = scaled(f, w);
         bend = (1.0 - rest * h) / (4.0 * rest * f * f);
@@ -27,6 +31,19 @@ struct RotationVector {
     }
 
 private:
+    // Beyond 120 degrees w is short, the axis comes from the symmetric part (T4.11).
+    void wide(const Triple<T> (&R)[3], const Triple<T>& w, const T& cosine, const T& s) {
+        using std::atan2, std::sqrt;
+        const T xy = 0.5 * (R[0].y + R[1].x), xz = 0.5 * (R[0].z + R[2].x), yz = 0.5 * (R[1].z + R[2].y);
+        const double xx = value_of(R[0].x), yy = value_of(R[1].y), zz = value_of(R[2].z);
+        Triple<T> n = xx >= yy && xx >= zz ? Triple<T>{R[0].x - cosine, xy, xz}
+                      : yy >= zz           ? Triple<T>{xy, R[1].y - cosine, yz}
+                                           : Triple<T>{xz, yz, R[2].z - cosine};
+        n = scaled(T(value_of(dot(n, w)) < 0 ? -1.0 : 1.0) / sqrt(dot(n, n)), n);
+        const T sine = dot(n, w), angle = atan2(sine, cosine);
+        theta = scaled(angle, n);
+        bend = (1.0 - 0.25 * angle * sine / s) / (angle * angle);
+    }
     static T growth(const Triple<T>& w, const T& trace, const T& s) {
         using std::atan2, std::sqrt;
         if (value_of(s) < 0.01) {

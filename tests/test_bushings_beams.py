@@ -12,6 +12,7 @@ import pytest
 from reference.beams import Beam, elastica_tip
 from reference.linear import Bushing
 from reference.spatial_joints import quaternion, turning
+from scipy.spatial.transform import Rotation
 
 import mbdfmu as mbd
 import mbdfmu.forces
@@ -215,3 +216,41 @@ def test_what_a_beam_lacks_is_named() -> None:
         given = {key: value for key, value in (fields | change).items() if value is not None}
         with pytest.raises(mbd.ModelError, match=message):
             lower(described(2, {"b": body(1.0, 0.0)}, {"beam": given}))
+
+
+# ---------------------------------------------------------------- half a turn
+
+
+def turned(angle: float, axis: list[float], free: float = 0.0, speed: float = 0.0) -> mbd.Model:
+    bushing = {"type": "bushing", "i": {"body": "ground"}, "j": {"body": "b"}, "torsional_stiffness": [5, 7, 9],
+               "free_rotation": [0, 0, free]}  # fmt: skip
+    body = {"mass": 1, "inertia": [0.1, 0.12, 0.15], "omega": [0, 0, speed], "free": True,
+            "orientation": {"axis": axis, "angle": angle}}  # fmt: skip
+    data = {"format_version": 1, "name": "turned", "dimensions": 3, "length": 1}
+    return mbd.Model.from_description(mbd.Description(**data, bodies={"b": body}, forces={"mount": bushing}))
+
+
+@pytest.mark.parametrize("short", [1.0, 0.1, 1e-3, 1e-6, 1e-9, 0.0])
+def test_up_to_half_a_turn_the_torque_is_the_derivative_of_the_energy(short: float) -> None:
+    """B^T k theta, with B^T from the closed form in the angle; at half a turn of either of the two axes."""
+    for axis in ([0, 0, 1.0], [1.0, 0, 0], [0.6, 0.0, -0.8], [-2 / 3, 1 / 3, 2 / 3]):
+        angle = np.pi - short
+        run = turned(angle, axis).start()
+        found = np.array([run[f"mount.rotation_{k}"] for k in "xyz"])
+        theta = angle * np.array(axis)
+        theta *= np.sign(theta @ found) if short == 0 else 1.0
+        assert found == pytest.approx(theta, abs=1e-7 if short else 1e-15)
+        moment = np.array([5, 7, 9]) * theta
+        bend = (1 - 0.5 * angle / np.tan(0.5 * angle)) / angle**2
+        inner = np.cross(theta, moment)
+        torque = -(moment + 0.5 * inner + bend * np.cross(theta, inner))
+        assert [run[f"mount.torque.{k}"] for k in "xyz"] == pytest.approx(torque, abs=1e-5)
+        seen = Rotation.from_rotvec(theta).inv().apply(torque)  # in body axes, from the native kernel
+        assert [run[f"b.alpha_{k}"] for k in "xyz"] == pytest.approx(seen / [0.1, 0.12, 0.15], abs=1e-4)
+
+
+def test_a_run_that_passes_half_a_turn_says_so() -> None:
+    swinging = turned(3.0, [0, 0, 1.0]).simulate(2.0, 0.01)
+    assert np.max(np.abs(swinging["mount.rotation_z"])) > 2.9 and not swinging.notes
+    passing = turned(3.0, [0, 0, 1.0], free=3.0, speed=2.0).simulate(0.2, 0.01)
+    assert "bushing 'mount' passed half a turn before t = 0.08 s" in passing.notes[0]

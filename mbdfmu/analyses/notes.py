@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -29,6 +29,36 @@ def unreal_inertias(model: SymbolicModel, tensors: Vector) -> Iterator[str]:
         if moments[k] > (a + b) * (1 + ROUNDING):
             what = names[k].format(moments[k])
             yield f"body '{body.name}': {what} exceeds the sum of the others ({a:g} + {b:g}): no rigid body has that"
+
+
+class HalfTurns:
+    """Which bushings in space have turned beyond half a turn, where their rotation vectors jump (T4.11)."""
+
+    def __init__(self, index: Mapping[str, int], model: SymbolicModel) -> None:
+        held = [name for name, force in model.description.forces.items() if force.type_name == "bushing"]
+        shown = {name: [f"{name}.rotation_{k}" for k in "xyz"] for name in held}
+        self._columns = {name: [index[k] for k in keys] for name, keys in shown.items() if keys[0] in index}
+        self._before: dict[str, Vector] = {}
+        self._first: dict[str, float] = {}  # when each was found beyond
+
+    def __bool__(self) -> bool:
+        return bool(self._columns)
+
+    def see(self, time: float, values: Vector) -> None:
+        """The values of all signals, one point after the other."""
+        for name, columns in self._columns.items():
+            now, before = values[columns], self._before.get(name)
+            if before is not None and now @ before < 0 and min(now @ now, before @ before) > (0.5 * np.pi) ** 2:
+                self._first.setdefault(name, time)
+            self._before[name] = now
+
+    def notes(self) -> Iterator[str]:
+        """One for each that did."""
+        for name, time in self._first.items():
+            yield (
+                f"bushing '{name}' passed half a turn before t = {time:.6g} s, where its rotation vector jumps to the "
+                "other side and its torque with it; for turns that count use a joint with a rotational spring"
+            )
 
 
 def assembled(model: SymbolicModel, written: Vector, start: Vector, closed: float) -> str:

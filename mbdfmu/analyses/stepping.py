@@ -17,7 +17,7 @@ from mbdfmu.analyses.linear_model import LinearModel
 from mbdfmu.analyses.linearising import Wanted, linearise
 from mbdfmu.analyses.minimising import minimise
 from mbdfmu.analyses.native import _solver, translated
-from mbdfmu.analyses.notes import shared_reactions
+from mbdfmu.analyses.notes import HalfTurns, shared_reactions
 from mbdfmu.analyses.redundancy import Redundancy, redundancies
 from mbdfmu.analyses.settings import Settings
 from mbdfmu.analyses.settling import check_search, settle
@@ -81,6 +81,9 @@ class Simulation:
         self._given = {name: value for name, value in starts.items() if (kinds[name] or "")[:1] == ("v",)}
         self._rest_notes = rest.notes if rest else ()
         self._overlaps = list(self._begun_inside())
+        self._half_turns = HalfTurns(self._index, self._model)
+        if self._half_turns:
+            self._half_turns.see(self.time, self.values())
 
     def _begun_inside(self) -> Iterator[str]:
         """Impacts that have no gap to close at the start."""
@@ -125,7 +128,8 @@ class Simulation:
         given_up = [
             f"{label} was a guess and is given up: the joints do not admit it" for label in self._native.given_up
         ]
-        return [*self._rest_notes, *self._overlaps, *given_up, *shared_reactions(self.redundancies, self._model)]
+        shared = shared_reactions(self.redundancies, self._model)
+        return [*self._rest_notes, *self._overlaps, *given_up, *self._half_turns.notes(), *shared]
 
     def __getitem__(self, name: str) -> float:
         if name not in self._index:
@@ -178,6 +182,8 @@ class Simulation:
         with translated(f"model '{self._model.description.name}': "):
             if not self._native.advance(float(time)):
                 raise KeyboardInterrupt
+        if self._half_turns:
+            self._half_turns.see(self.time, self.values())
 
     def settle(self, tolerance: float = 1e-10, limit: int = 5000, method: str = "settle") -> Equilibrium:
         """Come to rest before the motion begins; see `Model.equilibrium`. It then begins there.
