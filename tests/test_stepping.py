@@ -91,6 +91,23 @@ def test_jump_shows_at_once_in_accelerations() -> None:
     assert simulation["bar.alpha"] - before == pytest.approx(3.0)  # torque over m l^2 / 3
 
 
+@pytest.mark.parametrize("scheme", ["hht", "dopri5", "direct"])
+def test_an_input_that_jumps_between_points_of_output_is_recorded_on_both_sides(scheme: str) -> None:
+    """A curve through the rows shows a jump and no ramp; what keeps its value adds no row."""
+    pendulum = mbd.models.load("pendulum")
+    given = {"torque": ([0, 0.4, 0.4, 1], [0, 0, 3, 3])}
+    result = pendulum.simulate(1.0, 0.25, inputs=given, scheme=scheme)
+    assert list(result.time) == [0, 0.25, 0.4, 0.4, 0.5, 0.75, 1]
+    assert list(result["torque"]) == [0, 0, 0, 3, 3, 3, 3]
+    assert result["bar.phi"][2] == pytest.approx(result["bar.phi"][3], abs=1e-9)
+    assert result["bar.alpha"][3] - result["bar.alpha"][2] == pytest.approx(3 * 3.0, rel=1e-3)
+    held = pendulum.simulate(
+        1.0, 0.25, inputs={"torque": ([0, 0.1, 0.6, 0.75], [1, 1, 2, 3])}, interpolation="hold", scheme=scheme
+    )
+    assert list(held.time) == [0, 0.25, 0.5, 0.6, 0.6, 0.75, 0.75, 1]
+    assert list(held["torque"]) == [1, 1, 1, 1, 2, 2, 3, 3]
+
+
 def test_instances_in_threads_are_independent() -> None:
     model = mbd.models.load("slider_crank")
     results: dict[int, np.ndarray] = {}

@@ -27,9 +27,9 @@ class _Curve:
     hold: bool
 
     def jumps(self) -> list[float]:
-        """Times at which the value may jump."""
-        later = self.times[1:]
-        return [float(t) for t in (later if self.hold else later[np.diff(self.times) == 0])]
+        """Times at which the value jumps."""
+        change = np.diff(self.values) != 0
+        return [float(t) for t in self.times[1:][change if self.hold else change & (np.diff(self.times) == 0)]]
 
     def has_slopes(self) -> bool:
         """Whether it changes between times at which it jumps."""
@@ -88,7 +88,7 @@ class InputSchedule:
 
     @cached_property
     def _jumps(self) -> frozenset[float]:
-        """Times given twice, and every later point of an input that is held."""
+        """Times given twice with two values, and changes of an input that is held."""
         return frozenset(t for c in self.curves.values() for t in c.jumps())
 
     @cached_property

@@ -80,11 +80,12 @@ def simulate(
 
     try:
         for t, t_next, output in _intervals(times, inputs.knots()):
-            if output and t > times[0]:
+            jumps = simulation.follows_inputs and inputs.jumps(t)
+            if (output or jumps) and t > times[0]:
                 record()
             if math.isfinite(t_next):
                 _set_inputs(simulation, inputs, t, t_next)
-                if t == times[0] or (simulation.follows_inputs and inputs.jumps(t)):
+                if jumps or t == times[0]:
                     record()
                 simulation.advance(t_next)
             if progress is not None:
