@@ -133,6 +133,7 @@ class Load:
 
     shares: tuple[Share, ...]
     energy: Node  # J, stored
+    beyond: tuple[Node, ...] = ()  # forces that are given; what they store, if anything, is not in the energy
 
     @property
     def efforts(self) -> tuple[Effort, ...]:

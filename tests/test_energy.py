@@ -180,3 +180,65 @@ def test_an_element_with_the_name_of_a_whole_is_named() -> None:
     model.add("power", mbd.Submodel(model=part.description))
     with pytest.raises(mbd.ModelError, match=r"outputs.applied has the name of a signal of the whole model"):
         model.simulate(0.1)
+
+
+# ---------------------------------------------------------------- forces by expressions
+
+
+def pulled(force: dict[str, Any], dimensions: int = 2) -> mbd.Model:
+    """A free body that a force by an expression ties to the ground."""
+    deep = dimensions == 3
+    body = {"mass": 1, "inertia": [0.1, 0.2, 0.3] if deep else 0.1, "free": True,
+            "position": [1.0, 0.5, 0.2] if deep else [1.0, 0.5],
+            "velocity": [0, 1, 0.3] if deep else [0, 1], "omega": [0, 0, 2.0] if deep else 2.0}  # fmt: skip
+    data = {"format_version": 1, "name": "pulled", "dimensions": dimensions, "parameters": {"k": 30.0}}
+    forces = {"s": {"i": GROUND, "j": {"body": "b"}, **force}}
+    return mbd.Model.from_description(mbd.Description(**data, bodies={"b": body}, forces=forces))
+
+
+STORED = [
+    ({"type": "translational", "force": "-k*(s.length - 0.5)"}, 2),
+    ({"type": "translational", "force": "-k*(s.length - 0.5)^3 + 2*s.length"}, 3),
+    ({"type": "translational", "stiffness": 10, "force": "-k*s.length^5", "axis": [1, 0]}, 2),
+    ({"type": "rotational", "torque": "-k*s.angle^3 - s.angle/4"}, 2),
+    ({"type": "single", "force": "-k*sqrt(b.x^2 + b.y^2)"}, 2),
+]
+
+
+@pytest.mark.parametrize(("force", "dimensions"), STORED)
+def test_a_force_by_a_polynomial_of_its_measure_has_a_potential(force: dict[str, Any], dimensions: int) -> None:
+    result = pulled(force, dimensions).simulate(1.0, 0.02, tolerance=1e-9)
+    moving = result["energy.kinetic"]
+    assert np.ptp(moving) > 0.1
+    np.testing.assert_allclose(result["energy.total"], result["energy.total"][0], atol=1e-4)
+    assert np.abs(result["power.applied"]).max() < 1e-9 and np.abs(result["power.balance"]).max() < 1e-9
+    assert "'s'" not in pulled(force, dimensions).symbolic.signals["energy.potential"].text
+
+
+def test_what_a_force_gives_beside_its_potential_is_applied() -> None:
+    """A damper in the expression takes what is lost; a constant force does work from outside."""
+    damped = pulled({"type": "translational", "force": "-k*s.length - 0.5*s.length_rate"})
+    result = damped.simulate(1.0, 0.02, tolerance=1e-9)
+    assert result["power.applied"] == pytest.approx(-0.5 * result["s.length_rate"] ** 2, abs=1e-9)
+    steady = pulled({"type": "translational", "force": "5"}).simulate(0.1, 0.02)
+    assert result["energy.potential"][0] == pytest.approx(15 * result["s.length"][0] ** 2)
+    assert np.all(steady["energy.potential"] == 0)
+    assert steady["power.applied"] == pytest.approx(5 * steady["s.length_rate"], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "force",
+    [
+        {"type": "translational", "force": "-k*abs(s.length - 0.7)"},
+        {"type": "translational", "force": "-k*s.length*time"},
+        {"type": "translational", "force": "-k*sin(3*s.length)"},
+        {"type": "vector", "force": ["-k*b.x", 0]},
+        {"type": "general", "force": [0, 0], "torque": "-k*b.phi"},
+        {"type": "bushing", "force": [0, "-k*b.y"]},
+    ],
+)
+def test_what_cannot_be_counted_is_named(force: dict[str, Any]) -> None:
+    model = pulled(force)
+    text = model.symbolic.signals["energy.potential"].text
+    assert text.endswith("known potential, nor has what is given by expressions of places in 's'")
+    assert np.abs(model.simulate(0.2, 0.02)["power.balance"]).max() < 1e-9

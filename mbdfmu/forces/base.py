@@ -12,6 +12,8 @@ from mbdfmu.counterparts import Counterpart
 from mbdfmu.description import Force, MarkerRef, NonNegative, TableName
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
+from mbdfmu.expressions.graph import postorder
+from mbdfmu.expressions.opcodes import ADD, DIV, LOAD, MUL, NEG, POW, SQUARE, SUB
 from mbdfmu.frames import Effort, Law, Load, Measure, Resolve, Share, distance
 from mbdfmu.planar import Frame
 from mbdfmu.vectors import unit
@@ -75,13 +77,15 @@ class ScalarForce(ForceBetween):
         (measure,) = measures.values()
         law, rate = self.law(measure, ends["i"], ends["j"], resolve), resolve.rate(measure.value)
         key, unit, what = ("force", "N", "length") if self.linear else ("torque", "N.m", "angle")
-        total = law.spring + law.actuator
+        total, given = law.spring + law.actuator, potential(law.actuator, measure.value, rate)
+        energy = law.energy if given is None else law.energy + given
+        beyond = (law.actuator,) if given is None else ()
         force = resolve.force(key, total, unit, f"positive towards a larger {what}")
         if force is not total:  # an unknown, which holds both
-            return Load(shares=(Share(efforts=(Effort(rate=rate, effort=force),)),), energy=law.energy)
+            return Load(shares=(Share(efforts=(Effort(rate=rate, effort=force),)),), energy=energy, beyond=beyond)
         spring = Share(efforts=(Effort(rate=rate, effort=law.spring),), kernel=law.kernel)
         actuator = Share(efforts=(Effort(rate=rate, effort=law.actuator),))
-        return Load(shares=(spring, actuator), energy=law.energy)
+        return Load(shares=(spring, actuator), energy=energy, beyond=beyond)
 
 
 class SpringDamper(ScalarForce):
@@ -114,6 +118,38 @@ class SpringDamper(ScalarForce):
         if self.damper_table is not None:
             lost = resolve.table(self.damper_table)(rate)
         return -(held + lost), energy
+
+
+_DEGREE = 9  # of the polynomials whose potential is known
+_IN_POLYNOMIALS = frozenset({LOAD, ADD, SUB, NEG, MUL, DIV, POW, SQUARE})
+
+
+def potential(force: Node, measure: Node, rate: Node) -> Node | None:
+    """What a given force along a measure stores: minus its integral over the measure from 0 on, exact for polynomials.
+
+    What it gives beside, by the rate, comes from outside, and so does a force that the measure does not change. None
+    where it changes with anything else too, or in another way. As in (T4.9) Taylor's series back to 0 ends.
+    """
+    graph = force.graph
+    s, moving = graph.symbol("measure", "value"), graph.symbol("measure", "rate")
+    (seen,) = graph.substitute([force], {measure: s, rate: moving})
+    slope = graph.diff(seen, s)
+    if slope is graph.zero:
+        return graph.zero
+    if any(x is not s and x.value[0] != "p" for x in slope.support):
+        return None
+    (still,) = graph.substitute([seen], {moving: 0.0})
+    known = all(x is s or x.value[0] == "p" for x in still.support)
+    if not known or any(s in n.support and n.op not in _IN_POLYNOMIALS for n in postorder((still,))):
+        return None
+    stored, factor, derivative = graph.zero, graph.const(-1.0), still
+    for order in range(_DEGREE + 1):
+        factor = factor * s / float(order + 1)
+        stored = stored + (-1) ** order * factor * derivative
+        derivative = graph.diff(derivative, s)
+        if derivative is graph.zero:
+            return graph.substitute([stored], {s: measure})[0]
+    return None
 
 
 def along(i: Any, j: Any, axis: Any, resolve: Resolve) -> Measure:

@@ -63,9 +63,9 @@ class Bushing(ForceBetween, name="bushing"):
             return wrench(i, j, i.axis(force), turned(i, torque), resolve)
 
         if (force, torque) != total:  # unknowns
-            return Load(shares=(share(force, torque),), energy=energy)
+            return Load(shares=(share(force, torque),), energy=energy, beyond=(*given[0], *given[1]))
         springs = Share(efforts=share(pushed.effort, turned_by.effort).efforts, kernel=self._kernel(i, j, resolve))
-        return Load(shares=(springs, share(*given)), energy=energy)
+        return Load(shares=(springs, share(*given)), energy=energy, beyond=(*given[0], *given[1]))
 
     def _along(self, i: Any, j: Any, measures: Mapping[str, Measure], resolve: Resolve) -> _Held:
         gap = [m.value for key, m in measures.items() if key != "angle"]

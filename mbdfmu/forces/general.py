@@ -32,4 +32,4 @@ class General(ForceBetween, name="general"):
         force = shown(force_keys(len(given)), given, "N", "on j, axes of the frame", resolve)
         torque = shown(torque_keys(len(given)), twist, "N.m", "on j, axes of the frame", resolve)
         share = wrench(i, j, frame.axis(force), turned(frame, torque), resolve)
-        return Load(shares=(share,), energy=given[0].graph.zero)
+        return Load(shares=(share,), energy=given[0].graph.zero, beyond=(*given, *twist))

@@ -9,7 +9,7 @@ from mbdfmu.counterparts import Counterpart, axis_force, line_force
 from mbdfmu.description import Direction, In, MarkerRef, Value
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
-from mbdfmu.forces.base import Ends, ForceBetween, wrench
+from mbdfmu.forces.base import Ends, ForceBetween, potential, wrench
 from mbdfmu.frames import Effort, Load, Measure, Resolve, Share, distance
 from mbdfmu.vectors import unit_of
 
@@ -40,11 +40,15 @@ class Single(ForceBetween, name="single"):
     def load(self, ends: Ends, measures: Mapping[str, Measure], resolve: Resolve) -> Load:
         i, j = ends["i"], ends["j"]
         force = resolve.force("force", resolve(self.force), "N", "on j, along the axis or away from i")
-        if self.axis is None:
-            share = Share(efforts=(Effort(rate=resolve.rate(distance(i, j).value), effort=force),))
-        else:
+        if self.axis is not None:
             share = wrench(i, j, self._components(force, ends, resolve), (), resolve)
-        return Load(shares=(share,), energy=force.graph.zero)
+            return Load(shares=(share,), energy=force.graph.zero, beyond=(force,))
+        length = distance(i, j).value
+        rate = resolve.rate(length)
+        share, given = Share(efforts=(Effort(rate=rate, effort=force),)), potential(force, length, rate)
+        if given is None:
+            return Load(shares=(share,), energy=force.graph.zero, beyond=(force,))
+        return Load(shares=(share,), energy=given)
 
     def _components(self, force: Node, ends: Ends, resolve: Resolve) -> tuple[Node, ...]:
         """In ground axes."""

@@ -25,4 +25,4 @@ class VectorForce(ForceBetween, name="vector"):
         i, j, frame = ends["i"], ends["j"], ends.get("frame", ends["i"])
         given = resolve(self.force)
         force = shown(force_keys(len(given)), given, "N", "on j, axes of the frame", resolve)
-        return Load(shares=(wrench(i, j, frame.axis(force), (), resolve),), energy=given[0].graph.zero)
+        return Load(shares=(wrench(i, j, frame.axis(force), (), resolve),), energy=given[0].graph.zero, beyond=given)

@@ -40,8 +40,7 @@ def add_energies(draft: Draft, energies: Energies, loads: Mapping[str, Node]) ->
     moving = graph.sum([*energies.kinetic, *energies.written])
     stored = graph.sum([*(f.load.energy for f in draft.forces), *energies.gravity])
     _add(draft, "energy.kinetic", "J", moving, "of all bodies and coordinates")
-    text = "gravity on bodies and springs; forces on user-written coordinates have no known potential"
-    _add(draft, "energy.potential", "J", stored, text)
+    _add(draft, "energy.potential", "J", stored, _counted(draft))
     _add(draft, "energy.total", "J", moving + stored, "kinetic and potential")
     drives = graph.sum(_drives(draft))
     _add(draft, "power.drives", "W", drives, "of motions and of constraints that move with time")
@@ -53,6 +52,16 @@ def add_energies(draft: Draft, energies: Energies, loads: Mapping[str, Node]) ->
     elif draft.d.energy_balance:
         problem = f"the energy of force '{unknown[0]}' depends on an unknown, whose rate nobody knows; leave it out"
         draft.problems.append(f"energy_balance: {problem}")
+
+
+def _counted(draft: Draft) -> str:
+    """What the potential energy holds, and which given forces may have one that nobody knows."""
+    text = "gravity on bodies and springs; forces on user-written coordinates have no known potential"
+    placed = [f.name for f in draft.forces if any(s.value[0] == "q" for node in f.load.beyond for s in node.support)]
+    if not placed:
+        return text
+    names = ", ".join(f"'{name}'" for name in placed)
+    return f"{text}, nor has what is given by expressions of places in {names}"
 
 
 def _add_sum(draft: Draft, total: Node, power: Node) -> None:
