@@ -254,3 +254,63 @@ def test_friction_of_a_joint_works_in_a_mirrored_submodel() -> None:
     ).simulate(0.5, 0.5, tolerance=1e-8)
     assert whole["left.bar.x"][-1] == pytest.approx(-alone["bar.x"][-1], abs=1e-5)
     assert whole["half"][-1] == pytest.approx(alone["rub.load"][-1] / 2, rel=1e-5)
+
+
+# ---------------------------------------------------------------- what torque presses, and what spins
+
+
+def plate(**fields: Any) -> mbd.Model:
+    return model(
+        dimensions=3,
+        gravity=[0, 0, -9.81],
+        bodies={"plate": {"mass": 2, "inertia": [0.1, 0.1, 0.2], "omega": [0, 0, 5.0], "velocity": [0.3, 0, 0]}},
+        joints={"table": {"type": "planar", "i": GROUND, "j": {"body": "plate"}}},
+        forces={"rub": {"type": "joint_friction", "joint": "table", "coefficient": 0.1, **fields}},
+    )
+
+
+def test_a_spinning_plate_is_held_back_at_the_radius_that_is_given() -> None:
+    """Against one vector of speeds (vx, vy, r omega), integrated here; without a radius the spin stays."""
+    radius, load = 0.15, 2 * 9.81
+    result = plate(radius=radius).simulate(0.4, 0.01, tolerance=1e-8)
+    speed, spin, h = 0.3, 5.0, 1e-5
+    for _ in range(round(0.4 / h)):
+        size = np.hypot(speed, radius * spin)
+        force = 0.1 * load * np.tanh(size / 1e-3) / size
+        speed, spin = speed - h * force * speed / 2, spin - h * force * spin * radius**2 / 0.2
+    assert result["plate.omega_z"][-1] == pytest.approx(spin, rel=1e-4)
+    assert result["plate.vx"][-1] == pytest.approx(speed, rel=1e-3, abs=1e-6)
+    free = plate().simulate(0.4, 0.1)
+    assert free["plate.omega_z"][-1] == pytest.approx(5.0) and free["plate.vx"][-1] < 0.3
+    assert np.all(result["rub.slip"] >= 0), "a length: there are three directions"
+
+
+@pytest.mark.parametrize("turn", [0.0, 3.0, -3.0])
+def test_torque_about_a_rail_presses_at_the_radius_that_is_given(turn: float) -> None:
+    """N = |F across| + |T along|/r: a slide that is pushed along x, with its weight and a torque about x."""
+
+    def slide(**fields: Any) -> mbd.Model:
+        block = {"mass": 2, "inertia": [0.1, 0.1, 0.1], "velocity": [1.0, 0, 0]}
+        wrench = {"type": "general", "i": GROUND, "j": {"body": "block"}, "force": [0, 0, 0], "torque": [turn, 0, 0]}
+        rub = {"type": "joint_friction", "joint": "rail", "coefficient": 0.1, **fields}
+        return model(
+            dimensions=3,
+            gravity=[0, 0, -9.81],
+            bodies={"block": block},
+            joints={"rail": {"type": "prismatic", "i": GROUND, "j": {"body": "block"}, "axis": [1, 0, 0]}},
+            forces={"twist": wrench, "rub": rub},
+        )
+
+    weight = 2 * 9.81
+    with_radius, without = slide(radius=0.05).start(), slide().start()
+    assert with_radius["rub.load"] == pytest.approx(weight + abs(turn) / 0.05, rel=1e-6)
+    assert with_radius["block.ax"] == pytest.approx(-0.1 * (weight + abs(turn) / 0.05) / 2, rel=1e-6)
+    assert without["rub.load"] == pytest.approx(weight, rel=1e-6)
+
+
+def test_in_the_plane_no_torque_is_about_a_rail() -> None:
+    block = {"bodies": {"block": {"mass": 2, "inertia": 0.1}}}
+    rail = {"joints": {"rail": {"type": "prismatic", "i": GROUND, "j": {"body": "block"}}}}
+    rub = {"rub": {"type": "joint_friction", "joint": "rail", "coefficient": 0.1, "radius": 0.1}}
+    found = findings(**block, **rail, forces=rub)
+    assert "a radius counts for nothing in the prismatic joint 'rail'; leave it out" in found

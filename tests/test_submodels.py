@@ -38,6 +38,7 @@ from mbdfmu.expressions import Graph, build, evaluate, parse
 from mbdfmu.facade import Model
 from mbdfmu.forces import ForceElement
 from mbdfmu.joints import JointElement, Relation
+from mbdfmu.lowering import lower
 from mbdfmu.signals import tabulate
 
 Z = (0.0, 0.0, 1.0)
@@ -762,3 +763,43 @@ def test_every_joint_and_force_is_its_mirror_image(kind, dimensions, mirror):
 def free_coordinates(symbolic) -> list[str]:
     found = (re.fullmatch(r"part\.e\.(\w+)_rate", name) for name in symbolic.signals)
     return [match[1] for match in found if match]
+
+
+# Units of outputs that are not given ----------------------------------------------------------------------------------
+
+MOUNTED = {
+    2: ("bushing", ("displacement_x", "displacement_x_rate", "displacement_y_rate", "angle", "angle_rate", "force.x",
+                    "force.y", "torque", "power", "energy")),
+    3: ("bushing", ("displacement_x_rate", "displacement_y_rate", "displacement_z_rate", "rotation_x", "force.y",
+                    "torque.z", "power")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mirror", ["x", "y"])
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_outputs_of_a_mirrored_part_keep_their_units(dimensions, mirror):
+    """Of what an element measures, its rates, forces and torques, and of joints and bodies."""
+    kind, measured = MOUNTED[dimensions]
+    deep = dimensions == 3
+    inertia = [1, 1, 1] if deep else 1
+    bodies = {"b": {"mass": 1, "inertia": inertia, "free": True}, "c": {"mass": 1, "inertia": inertia}}
+    ends = {"i": {"body": "ground"}, "j": {"body": "b"}}
+    names = [f"m.{name}" for name in measured] + ["p.displacement", "p.displacement_rate", "b.x", "b.vy", "b.ax"]
+    inner = {
+        "format_version": 1, "name": "part", "dimensions": dimensions, "bodies": bodies,
+        "joints": {"p": {"type": "prismatic", "i": {"body": "ground"}, "j": {"body": "c"}}},
+        "forces": {"m": {"type": kind, **ends, "stiffness": [1] * dimensions, "torsional_stiffness": inertia}},
+        "outputs": {name.replace(".", "_"): {"value": name} for name in names},
+    }  # fmt: skip
+    units = []
+    for more in ({}, {"mirror": mirror}):
+        data = {
+            "format_version": 1,
+            "name": "all",
+            "dimensions": dimensions,
+            "submodels": {"s": {"model": inner, **more}},
+        }
+        signals = lower(Description(**data)).model.signals
+        units.append({name: s.unit for name, s in signals.items() if s.causality == "output"})
+    assert len(units[0]) == len(names) and all(units[0].values())
+    assert units[1] == units[0]

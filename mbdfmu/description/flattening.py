@@ -17,7 +17,7 @@ from mbdfmu.description.parts import Body, Element, Joint, Marker, Motion, Orien
 from mbdfmu.description.pieces import sections
 from mbdfmu.description.placement import Placement
 from mbdfmu.description.scalars import negated, times
-from mbdfmu.description.seen import Seen, unit_of
+from mbdfmu.description.seen import Seen
 from mbdfmu.description.values import DOTTED, Formula, Mirrored, Reference, Vector
 from mbdfmu.errors import ModelError
 
@@ -208,11 +208,11 @@ class _Part:
 
     def _motion(self, old: Motion, values: dict[str, Any]) -> None:
         if old.unit is None and not re.fullmatch(DOTTED, values["of"]):
-            values["unit"] = unit_of(old.of.strip())
+            values["unit"] = self.seen.unit(old.of.strip())
 
     def _output(self, old: Output, values: dict[str, Any]) -> None:
         if old.unit is None and isinstance(old.value, str) and not re.fullmatch(DOTTED, values["value"]):
-            values["unit"] = unit_of(old.value.strip())
+            values["unit"] = self.seen.unit(old.value.strip())
 
 
 _CHANGES: dict[type[Element], Callable[[_Part, Any, dict[str, Any]], None]] = {

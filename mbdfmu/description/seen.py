@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from mbdfmu.description.checks import GROUND, RESERVED
-from mbdfmu.description.parts import Block, Body, Marker, Typed
+from mbdfmu.description.parts import Block, Body, Joint, Marker, Typed
 from mbdfmu.description.placement import Placement
 from mbdfmu.description.scalars import Scalar, Triple, negated, plus
 from mbdfmu.description.values import DOTTED
@@ -23,25 +23,19 @@ _OWN_AXES = ("omega_", "alpha_")  # components in body axes
 _DER = re.compile(r"der[ \t\r\n]*\([ \t\r\n]*")
 _EVEN = ("energy", "power")
 _REACTION = re.compile(r"(force|torque)\.([xyz])")  # of a joint in space, in the axes of its frame i
-_UNITS = (  # of signals that a plain name may stand for, by the end of the name
-    (r"([xyz]|displacement\w*)", "m"),
-    (r"(v[xyz]|displacement\w*_rate)", "m/s"),
-    (r"a[xyz]", "m/s2"),
-    (r"(phi|roll|pitch|yaw|lean|angle(_[12])?)", "rad"),
-    (r"(omega(_[xyz])?|(lean|angle(_[12])?)_rate)", "rad/s"),
-    (r"alpha(_[xyz])?", "rad/s2"),
-    (r"torque", "N.m"),
-)
-
-
-def unit_of(name: str) -> str | None:
-    """The unit of a signal of bodies, markers or joints, which a name with a sign or a shift no longer shows."""
-    if not re.fullmatch(DOTTED, name):
-        root = parse(name).root
-        found = take_apart(root.name) if isinstance(root, Name) else None
-        return found[0].unit if found else None
-    last = name.removesuffix(".start").rpartition(".")[2]
-    return next((unit for pattern, unit in _UNITS if re.fullmatch(pattern, last)), None)
+_SIGNAL = rf"[(-]*({DOTTED})\)*"  # one, with at most signs before it
+_UNITS = {  # of bodies, markers and joints, by the end of the name
+    r"[xyz]": "m",
+    r"v[xyz]": "m/s",
+    r"a[xyz]": "m/s2",
+    r"phi|roll|pitch|yaw": "rad",
+    r"omega(_[xyz])?": "rad/s",
+    r"alpha(_[xyz])?": "rad/s2",
+    r"(angle|lean)(_\w)?": "rad",
+    r"(angle|lean)(_\w)?_rate": "rad/s",
+    r"displacement(_\w)?": "m",
+    r"displacement(_\w)?_rate": "m/s",
+}
 
 
 class Seen:
@@ -50,6 +44,22 @@ class Seen:
     def __init__(self, part: str, elements: Mapping[str, Any], placement: Placement, dimensions: int) -> None:
         self.part, self.elements, self.placement, self.dimensions = part, elements, placement, dimensions
         self.uses_ground = False  # whether an expression needs a marker where the sub-model's ground is
+
+    def unit(self, text: str) -> str | None:
+        """The unit of a signal of bodies, markers and joints, or of a function, which a shift or a turn no longer shows.
+
+        What forces measure keeps its name, at most with a minus, and with that its unit.
+        """
+        signal = re.fullmatch(_SIGNAL, text)
+        if signal is None:
+            root = parse(text).root
+            found = take_apart(root.name) if isinstance(root, Name) else None
+            return found[0].unit if found else None
+        owner, suffix = self._owner(signal[1])
+        if not isinstance(self.elements.get(owner), Body | Marker | Joint):
+            return None
+        last = suffix.removesuffix(".start")
+        return next((unit for pattern, unit in _UNITS.items() if re.fullmatch(pattern, last)), None)
 
     def formula(self, text: str) -> str:
         """An expression with the names of the model around."""

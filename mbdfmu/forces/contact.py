@@ -16,7 +16,7 @@ from mbdfmu.description import Flag, In, NonNegative, Positive
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node, less, maximum, minimum, select
 from mbdfmu.forces.base import Ends, ForceBetween, geometry
-from mbdfmu.forces.sliding import Sliding, size
+from mbdfmu.forces.sliding import Sliding, signed, size
 from mbdfmu.frames import Effort, Load, Measure, Resolve, Share
 from mbdfmu.vectors import Components, cross, dot, length
 
@@ -155,8 +155,8 @@ class Contact(Sliding, ForceBetween):
         if others:
             force = graph.sum(one.force for one in pressed)
             resolve.show("force", force, "N", "sum of the normal forces, which push i and j apart")
-        resolve.show("friction", sized(total), "N", "force of friction")
-        resolve.show("slip", sliding, "m/s", "sliding speed where the bodies touch")
+        resolve.show("friction", sized(total), "N", signed("force of friction", first.slip))
+        resolve.show("slip", sliding, "m/s", signed("sliding speed where the bodies touch", first.slip))
 
 
 def _check_bounds(name: str, value: float | str | None) -> None:

@@ -13,7 +13,7 @@ from mbdfmu.description import Direction, In, Only, Value
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import maximum
 from mbdfmu.forces.base import Ends, ForceBetween, along
-from mbdfmu.forces.sliding import Bristled, size
+from mbdfmu.forces.sliding import Bristled, signed, size
 from mbdfmu.frames import Effort, Load, Measure, Resolve, Share
 from mbdfmu.vectors import length, normals, unit
 
@@ -50,8 +50,8 @@ class Friction(Bristled, ForceBetween, name="friction"):
         if len(forces) == 1:
             forces = (resolve.force("friction", forces[0], "N", "on j, along the axis of i"),)
         else:
-            resolve.show("friction", length(forces), "N", "against the sliding of j")
-        resolve.show("slip", size(slip), "m/s", "sliding speed of j on the surface of i")
+            resolve.show("friction", length(forces), "N", signed("against the sliding of j", forces))
+        resolve.show("slip", size(slip), "m/s", signed("sliding speed of j on the surface of i", slip))
         efforts = tuple(Effort(rate=rate, effort=force) for rate, force in zip(slip, forces, strict=True))
         return Load(shares=(Share(efforts=efforts),), energy=load.graph.zero)
 

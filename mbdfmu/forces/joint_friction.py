@@ -10,7 +10,7 @@ from mbdfmu.description import In, JointName, NonNegative, Positive
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node, sqrt
 from mbdfmu.forces.base import Ends
-from mbdfmu.forces.sliding import Bristled, size
+from mbdfmu.forces.sliding import Bristled, signed, size
 from mbdfmu.frames import Effort, Joined, Load, Measure, Resolve, Share
 from mbdfmu.spatial import relative_spin
 from mbdfmu.vectors import Components, cross, dot, minus, scaled, unit
@@ -22,6 +22,7 @@ class Pressure(NamedTuple):
     across: Components  # force across the axis, N; without an axis the whole force
     couple: Components = ()  # what torque makes of it at two pads one metre apart, N.m
     along: Components = ()  # force on a collar, N
+    about: Components = ()  # torque about the axis, N.m
 
 
 class Way(NamedTuple):
@@ -35,13 +36,14 @@ class JointFriction(Bristled, name="joint_friction"):
     """Dry friction in a joint, proportional to the joint's reactions (T4.23).
 
     Turning surfaces have a radius. With a length, torque across the axis presses two pads at the ends of the bearing.
+    With a radius, torque about a rail presses at that distance, and a plate that spins on its plane is held back there.
     """
 
     modelica = Equations()
     parity: ClassVar = {d: {"load": "even"} for d in (2, 3)}
 
     joint: JointName
-    radius: Annotated[Positive | None, In("m")] = None  # of the surface, of joints that turn
+    radius: Annotated[Positive | None, In("m")] = None  # of joints that turn; in space also of a rail, a plate
     length: Annotated[Positive | None, In("m")] = None  # of the bearing, between its pads; none: torque does not press
     preload: Annotated[NonNegative, In("N")] = 0.0  # that presses besides the reactions
     rounding: Annotated[Positive, In("N")] = 1e-6  # below which a vanishing reaction is rounded off
@@ -57,8 +59,8 @@ class JointFriction(Bristled, name="joint_friction"):
         load = resolve.force("load", self._pressing(bearing.pressure(joint, resolve), resolve), "N", "on the surfaces")
         forces = self.friction(slip, load, resolve)
         efforts = [Effort(rate=way.rate, effort=force * way.lever) for way, force in zip(ways, forces, strict=True)]
-        resolve.show("friction", size(forces), "N", "at the sliding surface")
-        resolve.show("slip", size(slip), "m/s", "sliding speed of the surface")
+        resolve.show("friction", size(forces), "N", signed("at the sliding surface", forces))
+        resolve.show("slip", size(slip), "m/s", signed("sliding speed of the surface", slip))
         return Load(shares=(Share(efforts=tuple(efforts)),), energy=load.graph.zero)
 
     def _bearing(self, joint: Joined) -> Bearing:
@@ -69,7 +71,8 @@ class JointFriction(Bristled, name="joint_friction"):
             raise ModelError(f"{found}, whose friction is not known; known: {known}")
         if bearing.turns and self.radius is None:
             raise ModelError(f"joint '{self.joint}' of type '{joint.type}' turns; give the radius of its surface")
-        for field, fits in (("radius", bearing.turns), ("length", bearing.guides)):
+        levered = bearing.turns or (bearing.levered and joint.dimensions == 3)
+        for field, fits in (("radius", levered), ("length", bearing.guides)):
             if getattr(self, field) is not None and not fits:
                 raise ModelError(f"a {field} counts for nothing in the {joint.type} joint '{self.joint}'; leave it out")
         return bearing
@@ -87,6 +90,8 @@ class JointFriction(Bristled, name="joint_friction"):
             pairs = list(zip(pressure.across, pressure.couple, strict=True))
             pads = [tuple(0.5 * f + sign * c / span for f, c in pairs) for sign in (1.0, -1.0)]
         pads += [pressure.along] if pressure.along else []
+        if self.radius is not None and pressure.about:
+            pads.append((pressure.about[0] / resolve(self.radius),))
         return rounding.graph.sum([resolve(self.preload), *map(rounded, pads)])
 
 
@@ -116,7 +121,8 @@ def _guided(joint: Joined, resolve: Resolve) -> Pressure:
     axis = unit((x, y, z))
     along = dot(axis, force)
     collar = (along,) if joint.type == "revolute" else ()
-    return Pressure(minus(force, scaled(along, axis)), cross(axis, torque), collar)
+    about = (dot(axis, torque),) if joint.type == "prismatic" else ()
+    return Pressure(minus(force, scaled(along, axis)), cross(axis, torque), collar, about)
 
 
 # ---------------------------------------------------------------- what slides
@@ -143,15 +149,16 @@ class Bearing(NamedTuple):
     pressure: Callable[[Joined, Resolve], Pressure]
     ways: Callable[[JointFriction, Joined, Resolve], tuple[Way, ...]] = _free
     turns: bool = False
+    levered: bool = False  # what may have a radius: a rail, a plate on a plane
     guides: bool = False  # two pads along an axis
 
 
 _BEARINGS = {
     "revolute": Bearing(_guided, turns=True, guides=True),
-    "prismatic": Bearing(_guided, guides=True),
+    "prismatic": Bearing(_guided, guides=True, levered=True),
     "cylindrical": Bearing(_guided, turns=True, guides=True),
     "spherical": Bearing(_whole, _ball, turns=True),
     "point_on_line": Bearing(_whole),
     "point_in_plane": Bearing(_whole),
-    "planar": Bearing(_whole),
+    "planar": Bearing(_whole, levered=True),
 }

@@ -88,3 +88,8 @@ class Bristled(Sliding):
 def size(components: Components) -> Node:
     """Of a speed or force along some directions: one component keeps its sign, of more it is the length."""
     return components[0] if len(components) == 1 else length(components)
+
+
+def signed(text: str, components: Components) -> str:
+    """What is said of such a size."""
+    return f"{text}, with its sign" if len(components) == 1 else f"{text}, never negative"

@@ -10,7 +10,7 @@ from typing import Any
 from mbdfmu.coordinates import Coordinates
 from mbdfmu.description import Description
 from mbdfmu.errors import ExpressionError, ModelError
-from mbdfmu.expressions import Curve, Lookup, Name, Node, Term, evaluate, floor, names, parse, take_apart
+from mbdfmu.expressions import Curve, Lookup, Name, Node, Term, Unary, evaluate, floor, names, parse, take_apart
 from mbdfmu.frames import Joined, Measure, Placed, Side
 from mbdfmu.resolution import PARAMETERS, Names
 from mbdfmu.signals.table import (
@@ -139,10 +139,12 @@ class Draft:
         return self.turning[angle]
 
     def unit_of(self, expression: str) -> str:
-        """The unit of a signal, function of markers or table; empty for any other expression."""
+        """The unit of a signal, function of markers or table, or of its opposite; empty for any other expression."""
         return self._unit_of(parse(expression).root)
 
     def _unit_of(self, term: Term) -> str:
+        if isinstance(term, Unary) and term.op == "-":
+            return self._unit_of(term.operand)
         if isinstance(term, Lookup) and term.table.name in self.d.tables:
             return self.d.tables[term.table.name].y_unit
         if not isinstance(term, Name):
