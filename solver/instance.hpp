@@ -182,6 +182,10 @@ public:
 
 private:
     struct Demands;
+    struct Guess;
+    struct Reach {
+        double moved, turned;
+    };
     struct Entry {
         int row, col;
         double value;
@@ -217,17 +221,27 @@ private:
     std::string undetermined() const;
     // the user's expression that is not finite at the state
     std::string odd_expression(const std::string& otherwise);
-    // ---- the start (start.cpp)
+    // ---- closing the joints (assembly.cpp)
     Demands demands(bool velocities);
     Eigen::SparseMatrix<double> mass_matrix() const;
+    Reach reach(const Eigen::VectorXd& d) const;
+    void move(const Eigen::VectorXd& d);
     Demands close_positions(const std::vector<char>& held);
+    std::pair<double, Eigen::VectorXd> way_from(const Guess& guess) const;
+    bool steps_nearer(const Guess& guess, Eigen::VectorXd step, double limit, const std::vector<char>& held);
+    void approach(const Guess& guess, const std::vector<char>& held);
+    std::vector<int> reversed_sides();
+    std::vector<std::pair<int, std::vector<double>>> turned_about(int side, const std::vector<char>& held);
+    bool flip(const Guess& guess, const std::vector<char>& held);
+    bool close_velocities(const std::vector<char>& held, double speed);
+    // ---- the start (start.cpp)
     template <class Try>
     bool met_with_guesses(bool velocities, Try&& met);
-    bool close_velocities(const std::vector<char>& held, double speed);
     void take(const StartOptions& options);
     bool fits_as_written();
     std::vector<char> held_coordinates(const StartOptions::Values& kept) const;
     void correct_positions(const StartOptions& options);
+    void close_joints(const StartOptions& options, const std::vector<char>& held);
     bool close_what_does_not_repeat(const Demands& open, const std::vector<char>& held);
     void correct_velocities(const StartOptions& options);
     void start_rates(const StartOptions& options);

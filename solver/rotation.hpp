@@ -44,6 +44,16 @@ inline void turned(const double* e, Vec theta, double* to) {
     to[0] = unit * u0, to[1] = unit * u.x, to[2] = unit * u.y, to[3] = unit * u.z;
 }
 
+// The rotation vector theta of at most half a turn with to = from o exp(theta), the inverse of (T7.1).
+inline Vec turn_between(const double* from, const double* to) {
+    const Vec v = load(from + 1), w = load(to + 1);
+    double cosine = from[0] * to[0] + dot(v, w);
+    Vec s = from[0] * w - to[0] * v - cross(v, w);
+    if (cosine < 0) cosine = -cosine, s = -s;  // e and -e are one orientation
+    const double sine = std::sqrt(dot(s, s));
+    return (sine > 0 ? 2 * std::atan2(sine, cosine) / sine : 2.0) * s;
+}
+
 inline void rotation_matrix(const double* e, double* R) {
     const double a = e[0], b = e[1], c = e[2], d = e[3];
     R[0] = 2 * (a * a + b * b) - 1, R[1] = 2 * (b * c - a * d), R[2] = 2 * (b * d + a * c);

@@ -440,6 +440,23 @@ void System::increments(const double* q, double* unknowns) const {
     }
 }
 
+void System::differences(const double* from, const double* to, double* d) const {
+    for (int k = 0; k < nv; ++k) d[k] = to[k] - from[k];
+    for (int b = 0; b < spatial_; ++b) {
+        const Vec theta = turn_between(from + nv + 4 * b, to + nv + 4 * b);
+        d[6 * b + 3] = theta.x, d[6 * b + 4] = theta.y, d[6 * b + 5] = theta.z;
+    }
+}
+
+void System::slopes_by_turns(const double* d, double* slopes) const {
+    for (int b = 0; b < spatial_; ++b) {
+        double T[9], *u = slopes + 6 * b + 3;
+        inverse_tangent(load(d + 6 * b + 3), T);
+        const Vec turned_slope = to_body(T, load(u));
+        u[0] = turned_slope.x, u[1] = turned_slope.y, u[2] = turned_slope.z;
+    }
+}
+
 Point System::prepared(const Point& point, Workspace& w) const {
     Point p = point;
     p.at[ROTATION] = w.rotations.data();

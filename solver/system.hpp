@@ -122,6 +122,10 @@ public:
     void settle_turned(double* q) const;
     // rotations after theta -> changes of theta
     void increments(const double* q, double* unknowns) const;
+    // the motion d that leads from one place to another (both with theta = 0), rotations by at most half a turn
+    void differences(const double* from, const double* to, double* d) const;
+    // slopes by the thetas of d -> slopes by rotations after them
+    void slopes_by_turns(const double* d, double* slopes) const;
     int spatial_bodies() const { return spatial_; }
 
     // ---- functions outside the core

@@ -100,14 +100,6 @@ def test_held_body_stays_and_the_others_come_to_it() -> None:
     assert [simulation[f"table.e{k}"] for k in range(4)] == [1, 0, 0, 0]
 
 
-def test_opposed_axes_are_refused_naming_the_joint() -> None:
-    model = mbd.Model("opposed", dimensions=3)
-    model.add("bar", mbd.Body(mass=1, inertia=(1, 1, 1), orientation={"axis": [1, 0, 0], "angle": "180*deg"}))
-    model.add("hinge", Revolute(i=GROUND, j={"body": "bar"}))
-    with pytest.raises(mbd.ModelError, match=r"joint 'hinge': .*opposite directions at the start"):
-        model.start(assemble=True)
-
-
 def test_velocities_are_found_over_a_long_lever() -> None:
     """A scissor lift of ten stages, its foot driven from the start."""
     stages, angle = 10, np.radians(20)
