@@ -41,10 +41,10 @@ def _bounds(low: float | None, high: float | None) -> tuple[float, float]:
 
 def _schemes() -> dict[str, bytes]:
     """What may be chosen as scheme, and every option of every scheme; a choice stands for its place, from 0."""
-    names = Scheme.names()
-    options = [(k, f) for k, name in enumerate(names) for f in fields(Scheme.named(name))]
+    schemes = Scheme.numbered()
+    options = [(k, f) for k, scheme in enumerate(schemes) for f in fields(scheme)]
     return {
-        "schemes": lines(names),
+        "schemes": lines(scheme.type_name for scheme in schemes),
         "options": ints(n for k, f in options for n in (k, isinstance(f.default, int))),
         "option.names": lines(f.name for _, f in options),
         "option.choices": lines("|".join(f.metadata["choices"]) for _, f in options),

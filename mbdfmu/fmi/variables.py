@@ -242,8 +242,8 @@ def _option(name: str, value: Any, about: Any) -> dict[str, Any]:
 
 
 def schemes() -> Enumeration:
-    """What may be chosen as `solver.scheme`."""
-    items = ((name, _first_line(Scheme.named(name))) for name in Scheme.names())
+    """What may be chosen as `solver.scheme`, each item for ever under its number: parameter sets are stored by it."""
+    items = ((scheme.type_name, _first_line(scheme)) for scheme in Scheme.numbered())
     return Enumeration(name="Scheme", items=tuple(items))
 
 

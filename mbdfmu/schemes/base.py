@@ -22,7 +22,17 @@ def option(
 class Scheme(Registered, family="scheme"):
     """Base of the schemes: a subclass lists its options in the order in which its native counterpart reads them."""
 
+    number: ClassVar[int]  # of `solver.scheme` in FMUs, for ever: a new scheme takes the next one
     order: ClassVar[int]  # of positions and velocities, with the default options
+
+    @classmethod
+    def numbered(cls) -> list[type[Self]]:
+        """All schemes by their numbers, which count from 1 on."""
+        schemes = sorted(cls.members().values(), key=lambda scheme: scheme.number)
+        if [scheme.number for scheme in schemes] != list(range(1, len(schemes) + 1)):
+            numbers = ", ".join(f"{scheme.type_name} {scheme.number}" for scheme in schemes)
+            raise TypeError(f"schemes have the numbers 1, 2, .. in FMUs, each once; found {numbers}")
+        return schemes
 
     @property
     def order_with_options(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mbdfmu.schemes.base import option
 from mbdfmu.schemes.formulas import WithFormula
@@ -25,3 +26,5 @@ class Feedback(WithFormula):
 @dataclass(frozen=True, kw_only=True)
 class Baumgarte(Feedback, name="baumgarte"):
     """Accelerations integrated with gaps of joints fed back as by springs and dampers, after [Haug89] 7.3, [Wu00]."""
+
+    number: ClassVar[int] = 1

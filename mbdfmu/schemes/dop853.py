@@ -12,4 +12,5 @@ from mbdfmu.schemes.base import Scheme
 class Dop853(Scheme, name="dop853"):
     """Dormand and Prince 8(5,3) on the accelerations, each step projected onto the joints; for tight tolerances."""
 
+    number: ClassVar[int] = 3
     order: ClassVar[int] = 8

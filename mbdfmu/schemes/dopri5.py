@@ -12,4 +12,5 @@ from mbdfmu.schemes.base import Scheme
 class Dopri5(Scheme, name="dopri5"):
     """Dormand and Prince 5(4) on the accelerations, each step projected onto the constraints; for smooth motion."""
 
+    number: ClassVar[int] = 4
     order: ClassVar[int] = 5

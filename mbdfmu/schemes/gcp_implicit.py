@@ -12,6 +12,7 @@ from mbdfmu.schemes.base import Scheme, option
 class GcpImplicit(Scheme, name="gcp-implicit"):
     """Newmark in the independent coordinates, after [Haug97]; constraints hold exactly, made for stiff models."""
 
+    number: ClassVar[int] = 7
     order: ClassVar[int] = 2
 
     beta: float = option(
@@ -42,3 +43,5 @@ class GcpImplicit(Scheme, name="gcp-implicit"):
 @dataclass(frozen=True, kw_only=True)
 class GcpFv(GcpImplicit, name="gcp-fv"):
     """As gcp-implicit, with the simplified iteration matrix of Fisette and Vaneghem ([Haug97] eq. 40), to compare."""
+
+    number: ClassVar[int] = 6

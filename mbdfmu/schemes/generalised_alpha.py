@@ -13,6 +13,7 @@ from mbdfmu.schemes.base import Scheme, option
 class GeneralisedAlpha(Scheme, name="generalised-alpha"):
     """Generalised-alpha of Chung and Hulbert on the index-3 equations, after Arnold and Bruels; second order."""
 
+    number: ClassVar[int] = 8
     order: ClassVar[int] = 2
 
     rho: float = option(

@@ -13,6 +13,7 @@ from mbdfmu.schemes.base import Scheme, option
 class Hht(Scheme, name="hht"):
     """Hilber-Hughes-Taylor on the index-3 equations, after [Negrut05]; second order, damps high frequencies."""
 
+    number: ClassVar[int] = 9
     order: ClassVar[int] = 2
 
     alpha: float = option(

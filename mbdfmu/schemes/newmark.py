@@ -13,6 +13,7 @@ from mbdfmu.schemes.base import Scheme, option
 class Newmark(Scheme, name="newmark"):
     """Newmark, stabilised of index 2; second order and undamped for gamma = 1/2, above that first order and damped."""
 
+    number: ClassVar[int] = 11
     order: ClassVar[int] = 2
 
     gamma: float = option(

@@ -12,6 +12,7 @@ from mbdfmu.schemes.base import Scheme, option
 class Radau(Scheme, name="radau"):
     """Radau IIA of order 5 on stabilised equations of index 2; for stiff and damped models, and tight tolerances."""
 
+    number: ClassVar[int] = 12
     order: ClassVar[int] = 5
 
     stop_ratio: float = option(

@@ -13,6 +13,7 @@ from mbdfmu.schemes.base import Scheme
 class Trapezoidal(Scheme, name="trapezoidal"):
     """Trapezoidal rule, stabilised of index 2; second order, undamped."""
 
+    number: ClassVar[int] = 13
     order: ClassVar[int] = 2
 
     weights: str = corrector.weights()

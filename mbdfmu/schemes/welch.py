@@ -12,6 +12,7 @@ from mbdfmu.schemes.base import Scheme, option
 class Welch1(Scheme, name="welch1"):
     """Constraints closed to first order at every step, after [Welch07] eqs. 43a and 44a; one linear solve a step."""
 
+    number: ClassVar[int] = 14
     order: ClassVar[int] = 1
 
 
@@ -19,6 +20,7 @@ class Welch1(Scheme, name="welch1"):
 class Welch2(Scheme, name="welch2"):
     """Constraints closed to second order at every step, after [Welch07] eqs. 43 and 44; no iteration, no parameter."""
 
+    number: ClassVar[int] = 15
     order: ClassVar[int] = 2
 
     form: str = option(
