@@ -56,7 +56,7 @@ from mbdfmu.description import (
     Table,
     Variable,
 )
-from mbdfmu.errors import ModelError, StepFailed, did_you_mean
+from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.fmi.archive import Choices, Drawing
 from mbdfmu.fmi.references import Reference
 from mbdfmu.lowering import lower
@@ -447,10 +447,14 @@ class Model:
         interface: str = "cs2",
         platforms: str | Iterable[str] | None = None,
         signals: str | Iterable[str] | None = None,
+        assemble: bool = False,
         reference: bool | Mapping[str, Any] = False,
         **settings: Any,
     ) -> Path:
         """Write the model as an FMU, `path` ending in .fmu; docs/fmu.md says what it offers.
+
+        A model that cannot start is refused: nobody could leave the initialization of its FMU. `assemble` lets the FMU
+        close the joints from a start that does not fit.
 
         `runtime` "native" needs nothing on the target; "python" needs Python with mbdfmu, and is what None means where
         the model calls functions in Python. `interface` "cs2" is FMI 2.0 co-simulation, "cs3" that of FMI 3.0, "me2"
@@ -465,11 +469,13 @@ class Model:
             interface=interface,
             platforms=None if platforms is None else _names(platforms),
             signals=None if signals is None else _names(signals),
+            assemble=assemble,
         )
         chosen, lowered = self._settings(settings), self._shared().lowered
+        begun = self.start(assemble=assemble, **settings)
         asked = reference if isinstance(reference, Mapping) else {} if reference else None
-        run = None if asked is None else self._reference(asked, settings)
-        return mbdfmu.fmi.export(lowered, path, chosen, choices, drawing=self._drawing(), reference=run)
+        run = None if asked is None else self._reference(asked, assemble, settings)
+        return mbdfmu.fmi.export(lowered, path, chosen, choices, drawing=self._drawing(begun), reference=run)
 
     def export_modelica(
         self,
@@ -493,7 +499,7 @@ class Model:
 
         return mbdfmu.modelica.export(self._shared().lowered, begin, path, style=style, signals=_names(signals))
 
-    def _reference(self, asked: Mapping[str, Any], settings: Mapping[str, Any]) -> Reference:
+    def _reference(self, asked: Mapping[str, Any], assemble: bool, settings: Mapping[str, Any]) -> Reference:
         """A run to pack into an FMU: its outputs or, where there are none, its positions."""
         known = ("t_end", "step_output", "inputs", "interpolation")
         problems = [f"reference: unknown argument {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}"
@@ -503,19 +509,18 @@ class Model:
         times = self._times(asked.get("t_end"), asked.get("step_output"))
         schedule = self._schedule(asked.get("inputs"), asked.get("interpolation", "linear"))
         names = list(self.description.outputs) or [c.name for c in self.symbolic.coordinates]
-        result = self.simulate(**{"t_end": float(times[-1]), **asked}, record=names, **settings)
+        result = self.simulate(**{"t_end": float(times[-1]), **asked}, record=names, assemble=assemble, **settings)
         return Reference(
             result=result, inputs=schedule.over(times), step=float(times[1] - times[0]),
             tolerance=self._settings(settings).tolerance,
         )  # fmt: skip
 
-    def _drawing(self) -> Drawing | None:
-        """The model at its start; None where it needs other start values, or has shapes that cannot be drawn."""
+    def _drawing(self, begun: Simulation) -> Drawing | None:
+        """The model where it begins; None where it has shapes that cannot be drawn."""
+        values = dict(zip(begun.names, begun.values(), strict=True))
         try:
-            simulation = self.start()
-            values = dict(zip(simulation.names, simulation.values(), strict=True))
             picture = still(self.description, values)
-        except (ModelError, StepFailed):
+        except ModelError:
             return None
         return Drawing(png=picture.png(), svg=picture.svg())
 

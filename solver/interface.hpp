@@ -32,7 +32,17 @@ public:
     enum class Role { signal, parameter, input, setting, text, events, rate };
     enum class Variability { constant, fixed, tunable, discrete, continuous };
     // Places of settings; the options of the exported scheme follow in its order.
-    enum Setting { scheme, tolerance, step, first_step, largest_step, smallest_step, log_level, first_option };
+    enum Setting {
+        scheme,
+        tolerance,
+        step,
+        first_step,
+        largest_step,
+        smallest_step,
+        log_level,
+        assemble,
+        first_option
+    };
 
     struct Variable {
         std::uint32_t reference;

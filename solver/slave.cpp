@@ -300,6 +300,7 @@ std::unique_ptr<Slave::Run> Slave::made() const {
 StartOptions Slave::start_options(Run& run) const {
     StartOptions o;
     o.time = numbers_.start_time;
+    o.correct = setting(Interface::assemble) != 0;
     for (const auto* v : interface_.with_role(Role::parameter))
         for (int e = 0; e < v->size; ++e) {
             if (!is_changed(*v, e)) continue;

@@ -128,9 +128,10 @@ void Instance::correct_positions(const StartOptions& options) {
     const Violation joint = position_violation();
     if (options.open && joint.scaled <= widest && system.conditions.empty()) return;
     if (!(joint.scaled <= consistent) && !options.correct && system.conditions.empty())
-        throw ModelError("the start positions do not fit the joints: " + label(system.nv + joint.row) + " is off by " +
-                         number(joint.value) + (system.rotational[system.nv + joint.row] ? " rad" : " m") +
-                         "; correct the positions, or ask for assembly (assemble=True, --assemble)");
+        throw ModelError(
+            "the start positions do not fit the joints: " + label(system.nv + joint.row) + " is off by " +
+            number(joint.value) + (system.rotational[system.nv + joint.row] ? " rad" : " m") +
+            "; correct the positions, or ask for assembly (assemble=True, --assemble, solver.assemble of an FMU)");
     if (given.values.size() == 0) return;
     const std::vector<char> held = held_coordinates(options.q);
     const Guess guess{state.q, state.turns, mass_matrix()};
@@ -192,9 +193,9 @@ void Instance::correct_velocities(const StartOptions& options) {
     const double speed = fastest(1, state.v);
     const int worst = given.worst();
     if (!(given.largest() <= consistent * speed) && !options.correct && system.conditions.empty())
-        throw ModelError("the start velocities do not fit the joints: " + given.labels[worst] + " opens with " +
-                         given.shown(worst) +
-                         "; correct the velocities, or ask for assembly (assemble=True, --assemble)");
+        throw ModelError(
+            "the start velocities do not fit the joints: " + given.labels[worst] + " opens with " + given.shown(worst) +
+            "; correct the velocities, or ask for assembly (assemble=True, --assemble, solver.assemble of an FMU)");
     const std::vector<double> before = state.v;
     const auto met = [&](const std::vector<char>& held) {
         state.v = v = before;

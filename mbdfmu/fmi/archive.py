@@ -84,6 +84,7 @@ class Choices:
     platforms: Sequence[str] | None = None  # of the native runtime; None: all that are installed
     interface: str = "cs2"  # of INTERFACES
     signals: Sequence[str] | None = None  # patterns of the local ones to take along; None: all
+    assemble: bool = False  # the start, although nothing is changed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +116,8 @@ def export(
         tolerance=settings.tolerance, experiment=description.experiment, log_categories=LOG_CATEGORIES,
     )  # fmt: skip
     interface = INTERFACES[choices.interface]
-    table = table_of(lowered, settings, about.tool, interface.signals(choices.signals, lowered))
+    signals = interface.signals(choices.signals, lowered)
+    table = table_of(lowered, settings, about.tool, signals, assemble=choices.assemble)
     table = interface.arranged(table, lowered)
     shown = interface.shown(table)
     files = _model_files(lowered, table, about, runtime, choices)

@@ -22,6 +22,7 @@ KEPT_SETTINGS = {
     f"{SOLVER}tolerance": "of the integrator, relative; joints that are open by ten times that are closed at an event; "
     "where unchanged, the experiment's counts",
     f"{SOLVER}log_level": "",
+    f"{SOLVER}assemble": "",
 }
 _NEXT = {"q": "v", "v": "a", "x": "xd"}
 

@@ -113,16 +113,19 @@ class Table:
         return list({v.choices.name: v.choices for v in self.variables if v.choices}.values())
 
 
-def table_of(lowered: Lowered, settings: Settings, tool: str, signals: Iterable[str] | None = None) -> Table:
+def table_of(
+    lowered: Lowered, settings: Settings, tool: str, signals: Iterable[str] | None = None, *, assemble: bool = False
+) -> Table:
     """The signals of the model, the settings of the solver, and what the FMU says about itself.
 
     `signals` are names or patterns of the local ones to be taken along; None means all. `tool` is what made the FMU.
+    `assemble`: the start is assembled although nothing is changed.
     """
     wanted = _wanted(lowered, signals)
     of_signal = _SignalVariables(lowered)
     rows = enumerate(lowered.model.signals.values())
     variables = [of_signal(k, s) for k, s in rows if s.causality != "local" or s.name in wanted]
-    variables += [*_setting_variables(settings), *_others(lowered, tool)]
+    variables += [*_setting_variables(settings, assemble), *_others(lowered, tool)]
     _check_names(variables)
     return Table(model=lowered.model.description.name, variables=tuple(variables))
 
@@ -197,13 +200,13 @@ class _SignalVariables:
 # ---------------------------------------------------------------- settings and the rest
 
 
-def _setting_variables(settings: Settings) -> Iterator[Variable]:
-    for k, given in enumerate(_settings(settings)):
+def _setting_variables(settings: Settings, assemble: bool) -> Iterator[Variable]:
+    for k, given in enumerate(_settings(settings, assemble)):
         yield Variable(reference=SETTINGS_FROM + k, role=SETTING, index=k, causality="parameter", variability="fixed",
                        **given)  # fmt: skip
 
 
-def _settings(s: Settings) -> Iterator[dict[str, Any]]:
+def _settings(s: Settings, assemble: bool) -> Iterator[dict[str, Any]]:
     """What can be chosen about the solver, in the order of `Setting` in solver/interface.hpp."""
     yield _choice(f"{SOLVER}scheme", schemes(), s.scheme, "integration scheme")
     text = "of the local error, relative; where unchanged, the experiment's counts"
@@ -214,6 +217,8 @@ def _settings(s: Settings) -> Iterator[dict[str, Any]]:
     text = "smallest step, below which the solver gives up"
     yield _number(f"{SOLVER}smallest_step", s.smallest_step, min(1e-15, s.smallest_step), None, text, unit="s")
     yield _choice(f"{SOLVER}log_level", LOG_LEVELS, "warnings", "what is logged, beside the environment's own choice")
+    text = "close the joints from a start that does not fit; a changed parameter or start value asks for it too"
+    yield {"name": f"{SOLVER}assemble", "type": "Boolean", "start": assemble, "text": text}
     chosen = Scheme.named(s.scheme).from_options(s.options)
     for f in fields(chosen):
         yield _option(f"{OPTIONS}{f.name}", getattr(chosen, f.name), f.metadata)

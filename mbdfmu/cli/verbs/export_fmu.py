@@ -68,18 +68,21 @@ INTERFACES = ("cs2", "cs3", "me2")
     metavar="NAME=VALUE",
     help="Parameter of a controller, such as gain=3000; repeatable. What a model's FMU has is set where it runs.",
 )
+@click.option(
+    "--assemble", is_flag=True, help="Let the FMU close the joints from a start that does not fit; models only."
+)
 @click.option("--with-reference", is_flag=True, help="Pack a run of the model into the FMU, to be compared with.")
 @click.option("--input", "inputs", metavar="FILE", help="Inputs of that run: a CSV file, time [s],name [unit],...")
 @click.option("-t", "--time", "t_end", type=positive, metavar="SECONDS", help="End time of that run; the model's.")
 @allow_python
 def command(
     model: str, output: Path | None, runtime: str | None, interface: str, platforms: tuple[str, ...],
-    signals: tuple[str, ...], with_reference: bool, parameters: tuple[str, ...], **run: Any,
+    signals: tuple[str, ...], assemble: bool, with_reference: bool, parameters: tuple[str, ...], **run: Any,
 ) -> None:  # fmt: skip
     """Export a model or controller as an FMU for other tools."""
     if is_controller(model):
         others = {"--interface": interface != INTERFACES[0], "--platform": platforms, "--signals": signals,
-                  "--with-reference": with_reference or any(value is not None for value in run.values())}  # fmt: skip
+                  "--assemble": assemble, "--with-reference": with_reference or any(value is not None for value in run.values())}  # fmt: skip
         return _export_controller(model, output, runtime, parameters, [key for key, value in others.items() if value])
     if parameters:
         raise click.UsageError("--set belongs to controllers; parameters of a model's FMU are set where it runs")
@@ -92,7 +95,7 @@ def command(
     path = output or Path(f"{file_stem(loaded.name)}.fmu")
     loaded.export_fmu(
         path, runtime=runtime, interface=interface, platforms=platforms or None, signals=signals or None,
-        reference=given if with_reference else False,
+        assemble=assemble, reference=given if with_reference else False,
     )  # fmt: skip
     made = fmi.info(path)
     _tell(path)
