@@ -496,6 +496,7 @@ class _Lowering:
         return {
             "levels": ints(_LEVELS.index(row.level) for _, row in self.rows),
             "held": ints(held),
+            "drives": ints(c.drives for c, _ in self.rows),
             "sides": lines(side.label for side in self.m.sides),
             "clabels": lines(i.label for i in self.m.initials),
             "ckinds": ints(k for kind in kinds for k in kind),

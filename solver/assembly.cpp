@@ -102,18 +102,19 @@ Instance::Demands Instance::demands(bool velocities) {
     else
         system.constraints(state_point(), work, values.data());
     std::vector<double> kept;
-    const auto add = [&](double value, bool rotational, const std::string& label, int group) {
+    const auto add = [&](double value, bool rotational, const std::string& label, int group, bool drives) {
         kept.push_back(value);
         d.per_size.push_back(rotational ? 1 : 1 / length());
         d.labels.push_back(label);
         d.units.push_back(rotational ? (velocities ? "rad/s" : "rad") : velocities ? "m/s" : "m");
         d.group.push_back(group);
+        d.drives.push_back(drives);
         return static_cast<int>(kept.size()) - 1;
     };
     for (int k = 0; k < nc; ++k)
         if (system.level[k] <= (velocities ? 1 : 0) && !is_left_out(k))
             place[k] = add(values[k], system.rotational[nv + k], label(nv + k),
-                           2 * system.nodes.of_unknown[nv + k] + system.rotational[nv + k]);
+                           2 * system.nodes.of_unknown[nv + k] + system.rotational[nv + k], system.drives[k]);
     evaluate_index1();
     for_each_gradient_entry([&](int row, int col, double value) {
         if (place[row] >= 0) entries.emplace_back(place[row], col, value);
@@ -126,7 +127,7 @@ Instance::Demands Instance::demands(bool velocities) {
         const auto& c = system.conditions[k];
         if (c.velocity == velocities && wanted_[k])
             condition_place[k] =
-                add(conditions[k], c.rotational, c.label, 2 * system.nodes.count() + static_cast<int>(k));
+                add(conditions[k], c.rotational, c.label, 2 * system.nodes.count() + static_cast<int>(k), false);
     }
     for (std::size_t e = 0; e < derivatives.size(); ++e) {
         const auto& [condition, col] = system.condition_entries[e];

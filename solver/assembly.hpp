@@ -21,7 +21,8 @@ struct Instance::Demands {
     std::vector<double> per_size;      // of every value: 1/length for lengths, 1 for angles
     std::vector<std::string> labels;   // of the values
     std::vector<const char*> units;
-    std::vector<int> group;  // rows of one joint in one unit: components of vectors, whose axes are anybody's choice
+    std::vector<char> drives;  // rows of motions
+    std::vector<int> group;    // rows of one joint in one unit: components of vectors, whose axes are anybody's choice
 
     std::string shown(int k) const { return number(values[k]) + " " + units[k]; }
 
@@ -30,14 +31,14 @@ struct Instance::Demands {
         for (int k = 0; k < values.size(); ++k) sum += std::pow(values[k] * per_size[k], 2);
         return sum;
     }
-    int worst() const {
+    double size(int k) const { return k < 0 ? 0 : std::fabs(values[k] * per_size[k]); }
+    int worst(bool without_motions = false) const {  // -1 where there is none
         int worst = -1;
-        double largest = -1;
         for (int k = 0; k < values.size(); ++k)
-            if (const double size = std::fabs(values[k] * per_size[k]); !(size <= largest)) worst = k, largest = size;
+            if (!(without_motions && drives[k]) && (worst < 0 || !(size(k) <= size(worst)))) worst = k;
         return worst;
     }
-    double largest() const { return values.size() == 0 ? 0 : std::fabs(values[worst()] * per_size[worst()]); }
+    double largest() const { return size(worst()); }
 };
 
 // The pose that assembly starts from, and the metric of the way from there.

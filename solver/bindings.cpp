@@ -341,6 +341,7 @@ NB_MODULE(_solver, m) {
         .def("save", [](const Simulation& s) { return State(s.instance.state); })
         .def("restore", [](Simulation& s, const State& state) { s.run([&] { s.driver.restore(state); }); })
         .def_prop_ro("time", [](const Simulation& s) { return s.instance.state.t; })
+        .def_prop_ro("set_by_motions", [](const Simulation& s) { return s.instance.set_by_motions(); })
         .def_prop_ro("given_up", [](const Simulation& s) { return s.instance.given_up(); })
         .def_prop_ro("redundancies",
                      [](const Simulation& s) {

@@ -111,7 +111,8 @@ public:
     void pose(double t, const double* q, const double* rates, const double* x);
     void set_in_motion(const StartOptions& options);  // velocities of the start at the state's positions; time runs
     std::vector<std::string> given_up() const;        // start values that are guesses and were not admitted
-    void look_from_state();                           // what is reported := what the scheme has
+    const std::vector<std::string>& set_by_motions() const { return set_by_motions_; }  // at the start, in words
+    void look_from_state();  // what is reported := what the scheme has
     // Leaves out the constraint rows that repeat others at the state; true where the choice changed.
     bool choose_rows();
     bool choose_rows_ahead(double h);  // as they will be at the end of a step: the state may be singular
@@ -202,7 +203,8 @@ private:
 
     std::vector<double> independent_;  // lambda with 0 in the rows left out: the scheme goes on with that
     std::vector<char> wanted_;         // start conditions that are not given up
-    std::vector<double> row_scale_;    // 1/length for rows in m, 1 for rows in rad
+    std::vector<std::string> set_by_motions_;
+    std::vector<double> row_scale_;  // 1/length for rows in m, 1 for rows in rad
 
     // ---- index 1 (instance.cpp)
     void evaluate_index1(double xv = 0);
@@ -242,6 +244,7 @@ private:
     std::vector<char> held_coordinates(const StartOptions::Values& kept) const;
     void correct_positions(const StartOptions& options);
     void close_joints(const StartOptions& options, const std::vector<char>& held);
+    void tell_motions(const Demands& given, double limit, const std::string& what);
     bool close_what_does_not_repeat(const Demands& open, const std::vector<char>& held);
     void correct_velocities(const StartOptions& options);
     void start_rates(const StartOptions& options);

@@ -210,9 +210,11 @@ Answer Slave::exit_initialization() {
     return attempt(Call::exit_initialization, [&] {
         Run& started = run();
         signals();  // what cannot be reported is told here
-        if (setting(Interface::log_level) >= level_warnings)
+        if (setting(Interface::log_level) >= level_warnings) {
+            for (const auto& what : started.instance.set_by_motions()) say(Answer::warning, warning_log, what);
             for (const auto& label : started.instance.given_up())
                 say(Answer::warning, warning_log, label + " was a guess and is given up: the joints do not admit it");
+        }
         mode_ = kind_ == Kind::co_simulation && !event_mode_ ? Mode::step : Mode::event;
     });
 }

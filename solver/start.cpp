@@ -19,6 +19,7 @@ void Instance::start(const StartOptions& given) {
     place_at_start();
     let_time_run();
     wanted_.assign(system.conditions.size(), 1);
+    set_by_motions_.clear();
     take(given);
     StartOptions options = given;
     if (!given.inputs.empty() && !given.open) options.correct = given.correct || fits_as_written();
@@ -42,14 +43,11 @@ void Instance::take(const StartOptions& options) {
     v = state.v;
 }
 
-// Whether the start fits the joints, so that no user has to be told of it, but for what inputs open.
+// Whether the start fits the joints, so that no user has to be told of it, but for what inputs open and motions set.
 bool Instance::fits_as_written() {
-    if (!(position_violation().scaled <= consistent)) return false;
-    std::vector<double> opening(system.nc);
-    system.speeds(state_point(), work, opening.data());
-    for (int k = 0; k < system.nc; ++k)
-        if (system.level[k] > 1) opening[k] = 0;
-    return worst(opening.data()).scaled <= consistent * fastest(1, state.v);
+    const Demands positions = demands(false), velocities = demands(true);
+    return positions.size(positions.worst(true)) <= consistent &&
+           velocities.size(velocities.worst(true)) <= consistent * fastest(1, state.v);
 }
 
 void Instance::place(const std::vector<double>& q, const std::vector<double>& x, const std::vector<double>& turns) {
@@ -72,6 +70,7 @@ void Instance::set_in_motion(const StartOptions& options) {
         throw ModelError("the positions do not fit the joints: " + label(system.nv + open.row) + " is off by " +
                          number(open.value) + "; they belong to other parameters, find them anew");
     let_time_run();
+    set_by_motions_.clear();
     state.restart_pending = false;
     const double* given = constants.data() + system.start_at + system.nq();
     state.v.assign(given, given + system.nv);
@@ -125,20 +124,30 @@ std::vector<std::string> Instance::given_up() const {
 
 void Instance::correct_positions(const StartOptions& options) {
     const Demands given = demands(false);
-    const Violation joint = position_violation();
-    if (options.open && joint.scaled <= widest && system.conditions.empty()) return;
-    if (!(joint.scaled <= consistent) && !options.correct && system.conditions.empty())
+    const int joint = given.worst(true);
+    if (options.open && given.largest() <= widest && system.conditions.empty()) return;
+    if (!(given.size(joint) <= consistent) && !options.correct && system.conditions.empty())
         throw ModelError(
-            "the start positions do not fit the joints: " + label(system.nv + joint.row) + " is off by " +
-            number(joint.value) + (system.rotational[system.nv + joint.row] ? " rad" : " m") +
+            "the start positions do not fit the joints: " + given.labels[joint] + " is off by " + given.shown(joint) +
             "; correct the positions, or ask for assembly (assemble=True, --assemble, solver.assemble of an FMU)");
     if (given.values.size() == 0) return;
+    tell_motions(given, consistent, "position");
     const std::vector<char> held = held_coordinates(options.q);
     const Guess guess{state.q, state.turns, mass_matrix()};
     close_joints(options, held);
     if (state.q != guess.q) approach(guess, held);
     if (options.correct || !system.conditions.empty())
         while (flip(guess, held)) continue;
+}
+
+// Motions set what they drive; a reader of the results has to know by how much. Where joints have start values nothing
+// counts as written.
+void Instance::tell_motions(const Demands& given, double limit, const std::string& what) {
+    if (!system.conditions.empty()) return;
+    for (int k = 0; k < given.values.size(); ++k)
+        if (given.drives[k] && !(given.size(k) <= limit))
+            set_by_motions_.push_back(given.labels[k] + " sets the " + what + " that its joint starts with, " +
+                                      number(-given.values[k]) + " " + given.units[k] + " from the one written");
 }
 
 void Instance::close_joints(const StartOptions& options, const std::vector<char>& held) {
@@ -191,8 +200,10 @@ void Instance::correct_velocities(const StartOptions& options) {
     const Demands given = demands(true);
     if (given.values.size() == 0) return;
     const double speed = fastest(1, state.v);
-    const int worst = given.worst();
-    if (!(given.largest() <= consistent * speed) && !options.correct && system.conditions.empty())
+    const bool posed_anew = !set_by_motions_.empty();  // the velocities belong to another pose
+    tell_motions(given, consistent * speed, "velocity");
+    const int joint = given.worst(true), worst = given.worst();
+    if (!(given.size(joint) <= consistent * speed) && !options.correct && !posed_anew && system.conditions.empty())
         throw ModelError(
             "the start velocities do not fit the joints: " + given.labels[worst] + " opens with " + given.shown(worst) +
             "; correct the velocities, or ask for assembly (assemble=True, --assemble, solver.assemble of an FMU)");

@@ -204,6 +204,9 @@ void System::read_names(const Blob& blob) {
     const auto is_held = blob.ints("held");
     if (is_held.size() != static_cast<std::size_t>(nv)) damaged("the table of held coordinates has the wrong size");
     held.assign(is_held.begin(), is_held.end());
+    const auto driving = blob.ints("drives");
+    if (driving.size() != static_cast<std::size_t>(nc)) damaged("the table of motions has the wrong size");
+    drives.assign(driving.begin(), driving.end());
 
     const auto groups = blob.ints("nodes");
     if (groups.size() != static_cast<std::size_t>(n())) damaged("the table of nodes has the wrong size");

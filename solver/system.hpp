@@ -147,6 +147,7 @@ public:
     std::vector<Condition> conditions;
     std::vector<Pattern::Place> condition_entries;  // condition, coordinate
     std::vector<char> held;                         // coordinates that assembly may not move
+    std::vector<char> drives;  // constraint rows of motions, which set what they drive at the start
     Nodes nodes;
     Switches switches;
     const Elimination& elimination(Order order) const { return order == Order::eager ? eager_ : patient_; }

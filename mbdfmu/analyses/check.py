@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.analyses.compiled import CompiledModel, Vector
-from mbdfmu.analyses.notes import assembled, unreal_inertias
+from mbdfmu.analyses.notes import assembled, moved, unreal_inertias
 from mbdfmu.analyses.redundancy import Redundancy, redundancies
 from mbdfmu.errors import ModelError, StepFailed
 from mbdfmu.expressions import Node, evaluate
@@ -49,7 +49,7 @@ class Check:
     name: str
     bodies: int
     mass: float  # kg, of all bodies
-    center: tuple[float, ...]  # m, of mass at the start, ground axes
+    center: tuple[float, ...]  # m, of mass at the start (assembled, where it does not fit), ground axes
     inertia: tuple[float, ...]  # kg.m2, about that centre: one number, or xx yy zz xy xz yz
     length: float  # m, the scale by which violations are measured
     coordinates: int
@@ -58,6 +58,7 @@ class Check:
     constraints: int  # rows that hold at the start
     rank: int  # of G at the start
     redundant: tuple[Redundancy, ...]  # rows beyond the rank, and what they repeat
+    counted: str  # where, if not at the start as written
     openings: tuple[Opening, ...]
     notes: tuple[str, ...]
     findings: tuple[str, ...]
@@ -73,7 +74,10 @@ class Check:
 
 
 def check(compiled: CompiledModel) -> Check:
-    """Look at a model at its start positions and velocities as written, with the default parameters."""
+    """Look at a model at its start positions and velocities as written, with the default parameters.
+
+    What is counted is counted where a simulation can start: after assembly, where joints are open as written.
+    """
     model = compiled.lowered.model
     # First: starting runs the parameter program, on which the evaluations below rest.
     start, refusal = _started(compiled)
@@ -83,10 +87,12 @@ def check(compiled: CompiledModel) -> Check:
     phi, speed = compiled.constraints(0.0, q), compiled.rates(0.0, q, v)[0]
     if refusal is not None and not np.isfinite([length, *q, *v, *phi, *speed]).all():
         raise refusal
-    redundant = compiled.redundancies if refusal is None else _repeated(compiled, q, v, length)
     openings = tuple(_openings(model, phi, speed, length, _speed_scale(model, v, length)))
-    findings = [*_open(openings)] if not model.initials else []  # joints with start values are assembled
-    mass, center, inertia = mass_properties(model, q)
+    set_by_motions = compiled.set_by_motions
+    assembled_start = start if start is not None else _started(compiled, assemble=True)[0]
+    pose = q if assembled_start is None else assembled_start
+    redundant = _repeated(compiled, q, v, length) if assembled_start is None else compiled.redundancies
+    mass, center, inertia = mass_properties(model, pose)
     return Check(
         name=model.description.name,
         bodies=len(model.bodies),
@@ -100,18 +106,41 @@ def check(compiled: CompiledModel) -> Check:
         constraints=len(compiled.holding),
         rank=len(compiled.holding) - len(redundant),
         redundant=tuple(redundant),
+        counted=_counted(model, q, pose, openings) if start is None else "",
         openings=openings,
-        notes=tuple(_notes(model, q, start, length)),
-        findings=tuple(findings or ([str(refusal)] if refusal else [])),
+        notes=(*set_by_motions, *_notes(model, q, start, length)),
+        findings=tuple(_findings(model, openings, refusal)),
     )
 
 
-def _started(compiled: CompiledModel) -> tuple[Vector | None, ModelError | StepFailed | None]:
+def _started(
+    compiled: CompiledModel, *, assemble: bool = False
+) -> tuple[Vector | None, ModelError | StepFailed | None]:
     """The positions that a simulation starts from, or why there are none."""
     try:
-        return compiled.start()[0], None
+        return compiled.start(assemble)[0], None
     except (ModelError, StepFailed) as error:
         return None, error
+
+
+def _findings(
+    model: SymbolicModel, openings: Sequence[Opening], refusal: ModelError | StepFailed | None
+) -> Iterator[str]:
+    """Why there is no start as written: the joints that are open, where no start values ask for assembly anyway."""
+    if refusal is None:
+        return
+    driving = {c.label for c in model.constraints if c.drives}  # these set what they drive
+    found = [] if model.initials else [*_open(o for o in openings if o.label not in driving)]
+    yield from found or [str(refusal)]
+
+
+def _counted(model: SymbolicModel, q: Vector, pose: Vector, openings: Sequence[Opening]) -> str:
+    """Where rows and freedoms are counted, if the start as written is none."""
+    if all(opening.position.closed for opening in openings):
+        return ""
+    if pose is q:
+        return "as written, where joints are open: this means nothing"
+    return f"after assembly: {moved(model, q, pose, 0.0)}"
 
 
 def _notes(model: SymbolicModel, q: Vector, start: Vector | None, length: float) -> Iterator[str]:
@@ -232,7 +261,7 @@ def _speed_scale(model: SymbolicModel, v: Vector, length: float) -> float:
     return max(1.0, *(abs(float(w)) / size for w, size in zip(v, sizes, strict=True)))
 
 
-def _open(openings: tuple[Opening, ...]) -> Iterator[str]:
+def _open(openings: Iterable[Opening]) -> Iterator[str]:
     for opening in openings:
         if not opening.position.closed:
             value, unit, _ = opening.position

@@ -79,6 +79,11 @@ class CompiledModel:
         """Constraint rows that repeat others, after `start`."""
         return redundancies(self._native.redundancies, self.constraint_labels)
 
+    @property
+    def set_by_motions(self) -> list[str]:
+        """What motions have set that was written otherwise, after `start`."""
+        return list(self._native.set_by_motions)
+
     def moved(self, q: Vector, increment: Vector) -> Vector:
         """The positions after an increment of the coordinates (for spatial bodies a rotation in body axes)."""
         with translated():

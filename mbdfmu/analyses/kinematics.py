@@ -29,6 +29,8 @@ NO_TARGET: Vector = np.zeros(0)
 class Kinematics(Simulation):
     """A simulation whose motion is known: `advance` solves for positions where others integrate."""
 
+    begins_as_written = False  # the start is a guess of the first pose
+
     def __init__(
         self,
         compiled: CompiledModel,

@@ -63,16 +63,21 @@ class HalfTurns:
 
 def assembled(model: SymbolicModel, written: Vector, start: Vector, closed: float) -> str:
     """How far the start had to be moved from what is written; `closed` (m or rad) counts as nothing."""
-    farthest = [
+    farthest = moved(model, written, start, closed)
+    how = f"farthest, {farthest}" if farthest else "nothing has to move for that"
+    return f"joints give start values, so the start is assembled: {how}"
+
+
+def moved(model: SymbolicModel, written: Vector, start: Vector, closed: float) -> str:
+    """What moves and turns farthest from where it is written."""
+    return ", ".join(
         f"{max(moves, key=moves.__getitem__)} {word} {max(moves.values()):.3g} {unit}"
         for word, unit, moves in (
             ("moves by", "m", _moves(model, written, start, "m")),
             ("turns by", "rad", _moves(model, written, start, "rad") | _turns(model, written, start)),
         )
         if moves and max(moves.values()) > closed
-    ]
-    how = f"farthest, {', '.join(farthest)}" if farthest else "nothing has to move for that"
-    return f"joints give start values, so the start is assembled: {how}"
+    )
 
 
 def _moves(model: SymbolicModel, written: Vector, start: Vector, unit: str) -> dict[str, float]:

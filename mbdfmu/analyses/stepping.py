@@ -41,6 +41,7 @@ class Simulation:
     come positions and states; the velocities are those of the model's start, made consistent.
     """
 
+    begins_as_written = True  # but for what motions set
     follows_inputs = True  # signals show a new input before the next step
 
     def __init__(
@@ -128,8 +129,9 @@ class Simulation:
         given_up = [
             f"{label} was a guess and is given up: the joints do not admit it" for label in self._native.given_up
         ]
+        begun = [*(self._native.set_by_motions if self.begins_as_written else ()), *given_up]
         shared = shared_reactions(self.redundancies, self._model)
-        return [*self._rest_notes, *self._overlaps, *given_up, *self._half_turns.notes(), *shared]
+        return [*self._rest_notes, *self._overlaps, *begun, *self._half_turns.notes(), *shared]
 
     def __getitem__(self, name: str) -> float:
         if name not in self._index:

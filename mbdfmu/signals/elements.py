@@ -116,6 +116,7 @@ class Elements:
         *,
         ends: tuple[str, str] | None = None,
         active: bool = True,
+        drives: bool = False,
     ) -> None:
         """Constraint rows and their reactions."""
         for row in (row for primitive in primitives for row in primitive.rows if row.reaction):
@@ -125,7 +126,7 @@ class Elements:
         sides = [side for primitive in primitives for side in primitive.sides if active]
         self.draft.sides += [Side(label=f"{label}: {side.label}", node=side.node) for side in sides]
         self.draft.constraints.append(
-            Constraint(label=label, name=name, primitives=primitives, ends=ends, active=active)
+            Constraint(label=label, name=name, primitives=primitives, ends=ends, active=active, drives=drives)
         )
 
     # ---- start values of joints
@@ -333,7 +334,7 @@ class Elements:
         if times and all(s.value[0] in _GIVEN for s in wanted.support):
             wanted = self.draft.motion.pace * wanted
         row = Row(direction="drive", value=driven - wanted, unit=kind(u), reaction="force", text=_WORK, level=m.level)
-        self.hold(name, f"motion '{name}'", (Primitive(rows=(row,)),), active=m.active)
+        self.hold(name, f"motion '{name}'", (Primitive(rows=(row,)),), active=m.active, drives=True)
 
 
 def _laws(name: str, path: str, law: float | str | tuple[float | str, ...]) -> list[tuple[str, str, float | str]]:

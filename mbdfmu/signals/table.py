@@ -57,6 +57,7 @@ class Constraint:
     primitives: tuple[Primitive, ...]
     ends: tuple[str, str] | None = None  # bodies of a joint
     active: bool = True  # from the start
+    drives: bool = False  # a motion, which sets at the start what it drives
 
 
 @dataclass(frozen=True, kw_only=True)

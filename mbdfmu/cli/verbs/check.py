@@ -65,6 +65,8 @@ def _counts(description: Description, result: Check) -> Iterator[tuple[str, str]
         yield "unknowns besides", f"{result.unknowns}, solved for in every step"
     yield "constraint rows", f"{result.constraints}, rank {result.rank}"
     yield "degrees of freedom", str(result.freedoms)
+    if result.counted:
+        yield "counted", result.counted
     yield "length scale", f"{number(result.length)} m"
 
 

@@ -81,8 +81,9 @@ def command(
 ) -> None:  # fmt: skip
     """Export a model or controller as an FMU for other tools."""
     if is_controller(model):
+        referred = with_reference or any(value is not None for value in run.values())
         others = {"--interface": interface != INTERFACES[0], "--platform": platforms, "--signals": signals,
-                  "--assemble": assemble, "--with-reference": with_reference or any(value is not None for value in run.values())}  # fmt: skip
+                  "--assemble": assemble, "--with-reference": referred}  # fmt: skip
         return _export_controller(model, output, runtime, parameters, [key for key, value in others.items() if value])
     if parameters:
         raise click.UsageError("--set belongs to controllers; parameters of a model's FMU are set where it runs")
