@@ -56,7 +56,7 @@ from mbdfmu.description import (
     Table,
     Variable,
 )
-from mbdfmu.errors import ModelError, did_you_mean
+from mbdfmu.errors import ModelError, StepFailed, did_you_mean
 from mbdfmu.fmi.archive import Choices, Drawing
 from mbdfmu.fmi.references import Reference
 from mbdfmu.lowering import lower
@@ -517,10 +517,9 @@ class Model:
 
     def _drawing(self, begun: Simulation) -> Drawing | None:
         """The model where it begins; None where it has shapes that cannot be drawn."""
-        values = dict(zip(begun.names, begun.values(), strict=True))
         try:
-            picture = still(self.description, values)
-        except ModelError:
+            picture = still(self.description, dict(zip(begun.names, begun.values(), strict=True)))
+        except (ModelError, StepFailed):  # signals that are not finite
             return None
         return Drawing(png=picture.png(), svg=picture.svg())
 

@@ -312,6 +312,8 @@ NB_MODULE(_solver, m) {
                  s.instance.signals(out.data());
                  return own(std::move(out));
              })
+        .def(
+            "why_not_finite", [](Simulation& s, int signal) { return s.instance.why_not_finite(signal); }, "signal"_a)
         // How what is reported changes: signals, a, lam, xdot, y along a direction, and signals along the motion.
         .def(
             "sensitivity",

@@ -385,6 +385,10 @@ void Instance::follow(const Instance& other) {
 
 void Instance::signals(double* out) { system.signals(state_point(), work, out); }
 
+std::string Instance::why_not_finite(int signal) {
+    return "not finite at t = " + number(state.t) + " s: " + system.culprit_of_signal(state_point(), work, signal);
+}
+
 std::string Instance::odd_expression(const std::string& otherwise) {
     const std::string found = system.not_finite(state_point(), work);
     return found.empty() ? otherwise : found;

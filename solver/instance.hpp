@@ -131,6 +131,8 @@ public:
     void collide(const std::vector<int>& hitting);  // indicators of impacts: new velocities, contacts at rest hold
     void report();
     void signals(double* out);
+    // Why a signal is not finite: when, and of which operands.
+    std::string why_not_finite(int signal);
     // Gives rows that repeat others their share of the reactions, at the last evaluation of index 1 with derivatives.
     void share_reactions();
 

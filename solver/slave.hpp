@@ -223,6 +223,7 @@ private:
     void take(const Interface::Variable& v, const double* values);
     void change_parameters(const Found& found, const double* values);
     double value_of(const Interface::Variable& v, int element);
+    [[noreturn]] void refuse_odd(const Interface::Variable& v, int element, double value);
     double input(int index) const;
     double setting(Interface::Setting which) const { return numbers_.given[settings_[which]->place]; }
     bool is_changed(const Interface::Variable& v, int element = 0) const;

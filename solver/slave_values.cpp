@@ -63,10 +63,22 @@ Answer Slave::get(const std::uint32_t* references, std::size_t count, Type type,
         for (std::size_t k = 0; k < count; ++k) {
             const auto& v = variable(references[k], type);
             if (values_count - at < static_cast<std::size_t>(v.size)) throw Refused("there are too few values");
-            for (int e = 0; e < v.size; ++e) values[at++] = value_of(v, e);
+            for (int e = 0; e < v.size; ++e, ++at) {
+                const double value = value_of(v, e);
+                if (!std::isfinite(value)) refuse_odd(v, e, value);
+                values[at] = value;
+            }
         }
         if (at != values_count) throw Refused("there are more values than the variables hold");
     });
+}
+
+// What is not finite is not given out.
+void Slave::refuse_odd(const Interface::Variable& v, int element, double value) {
+    const std::string name = "'" + v.name + "'" + (v.size > 1 ? " (element " + std::to_string(element + 1) + ")" : "");
+    if (v.role == Role::signal && !is_quaternion(v))
+        throw StepFailed(name + " is " + run().instance.why_not_finite(v.index + element));
+    throw StepFailed(name + " is not finite at t = " + in_seconds(time()) + ": " + number(value));
 }
 
 Answer Slave::get_texts(const std::uint32_t* references, std::size_t count, const char** values) {
@@ -233,7 +245,12 @@ Answer Slave::get_rates(const std::uint32_t* references, std::size_t count, cons
         }
         Derivatives& d = derivatives();
         d.sensitivity.in_time(d.signals.data());
-        for (const auto* v : found) values = std::copy_n(d.signals.begin() + v->index, v->size, values);
+        for (const auto* v : found)
+            for (int k = v->index; k < v->index + v->size; ++k) {
+                if (!std::isfinite(d.signals[k]))
+                    throw StepFailed("the derivative of '" + v->name + "' is not finite at t = " + in_seconds(time()));
+                *values++ = d.signals[k];
+            }
     });
 }
 

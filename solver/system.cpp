@@ -782,6 +782,13 @@ std::string System::culprit_of_setting(const Workspace& w, int k) const {
     return settings_.culprit(w.registers.data(), k);
 }
 
+std::string System::culprit_of_signal(const Point& given, Workspace& w, int signal) const {
+    const auto [space, index] = addresses_.at(signal);
+    if (space != COMPUTED) return number(given.at[space][index]);
+    signals_.run(prepared(given, w), w.registers.data());
+    return signals_.culprit(w.registers.data(), index);
+}
+
 std::string System::not_finite(const Point& given, Workspace& w) const {
     written_.run(prepared(given, w), w.registers.data());
     for (int k = 0; k < written_.outputs(); ++k)

@@ -109,6 +109,8 @@ public:
     // what every setting of Switches would make of its state; then the operation that made value k not finite
     void settings(const Point& point, Workspace& w, double* out) const;
     std::string culprit_of_setting(const Workspace& w, int k) const;
+    // The operation, with its operands, that makes a signal not finite at `point`.
+    std::string culprit_of_signal(const Point& point, Workspace& w, int signal) const;
     // The user's expression that is not finite at `point`, and the operation in it; empty where all are.
     std::string not_finite(const Point& point, Workspace& w) const;
     int signal_count() const { return static_cast<int>(addresses_.size()); }

@@ -82,7 +82,7 @@ def test_joints_that_are_open_are_refused_all_the_same() -> None:
     model.add("bar", mbd.Body(mass=1, inertia=0.1, position=(0.5, 0.2)))
     model.add("h", Revolute(i=GROUND, j={"body": "bar", "at": (-0.5, 0)}))
     model.add("drive", mbd.Motion(of="h.angle", value="1 + 40*time"))
-    with pytest.raises(mbd.ModelError, match=r"start positions do not fit the joints: joint 'h' \(y\) is off by 0\.2 m"):
+    with pytest.raises(mbd.ModelError, match=r"positions do not fit the joints: joint 'h' \(y\) is off by 0\.2 m"):
         model.start()
 
 

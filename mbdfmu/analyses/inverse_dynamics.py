@@ -272,7 +272,7 @@ def inverse_dynamics(
     try:
         for row, t in enumerate(solver.times.tolist()):
             solver.go_to(row)
-            points.append((t, solver.values()[columns]))
+            points.append((t, solver.values(columns)))
             if progress is not None:
                 progress(t)
     except KeyboardInterrupt:

@@ -76,7 +76,7 @@ def simulate(
     interrupted = False
 
     def record() -> None:
-        points.append((simulation.time, simulation.values()[columns]))
+        points.append((simulation.time, simulation.values(columns)))
 
     try:
         for t, t_next, output in _intervals(times, inputs.knots()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any, Final, Literal
 
@@ -22,7 +22,7 @@ from mbdfmu.analyses.redundancy import Redundancy, redundancies
 from mbdfmu.analyses.settings import Settings
 from mbdfmu.analyses.settling import check_search, settle
 from mbdfmu.coordinates import ROTATIONS
-from mbdfmu.errors import ModelError, did_you_mean
+from mbdfmu.errors import ModelError, StepFailed, did_you_mean
 from mbdfmu.lowering import Lowered
 from mbdfmu.signals import Signal
 
@@ -138,7 +138,7 @@ class Simulation:
             raise ModelError(
                 f"model '{self._model.description.name}' has no signal {name!r}{did_you_mean(name, self._index)}"
             )
-        return float(self.values()[self._index[name]])
+        return float(self.values([self._index[name]])[0])
 
     def __setitem__(self, name: str, value: float) -> None:
         """Set an input, or a tunable parameter, from now on."""
@@ -164,13 +164,21 @@ class Simulation:
             self._native.set_input(inputs[name], float(value), float(slope))
         self._values = None
 
-    def values(self) -> NDArray[np.float64]:
-        """All signals at the present time, in the order of `names`; velocities, accelerations, reactions consistent."""
+    def values(self, columns: Sequence[int] | None = None) -> NDArray[np.float64]:
+        """Signals at the present time, in the order of `names`; velocities, accelerations, reactions consistent.
+
+        All, or those at `columns`; StepFailed names the first of them that is not finite.
+        """
         if self._values is None:
             with translated(f"model '{self._model.description.name}': "):
                 self._native.report()
                 self._values = self._native.signals()
-        return self._values
+        wanted: NDArray[np.float64] = self._values if columns is None else self._values[columns]
+        if not np.isfinite(wanted).all():
+            odd = int(np.flatnonzero(~np.isfinite(wanted))[0])
+            signal = odd if columns is None else columns[odd]
+            raise StepFailed(f"signal '{self.names[signal]}' is {self._native.why_not_finite(signal)}")
+        return wanted
 
     def step(self, size: float) -> None:
         """Advance by `size` seconds, in as many internal steps as the accuracy asks for."""

@@ -132,6 +132,7 @@ class Running:
                 for slave in self._slaves:
                     with slave.naming():
                         slave.instance.begin()
+                    slave.initialised = True
                 self._coupled.start()
         except StepFailed as error:
             raise ModelError(str(error)) from None
@@ -217,6 +218,7 @@ class Running:
             raise ModelError(f"'{name}' is of type {variable.type}, which cannot be read")
         with slave.naming():
             found: Value = slave.instance.call(slave.instance.calls.get, [variable])[0]
+            slave.instance.check_finite([variable], [found])
         return found
 
     def __setitem__(self, name: str, value: Value) -> None:

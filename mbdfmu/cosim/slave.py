@@ -60,6 +60,7 @@ class Slave:
         self.inputs = self.outputs = slice(0, 0)
         self.began = np.zeros(0)  # its inputs at its last communication point
         self.told: list[Told] = []  # what they did on the way there
+        self.initialised = False  # before, values may still have to find each other
         self._variables: list[FmuVariable] = []
         self._reads: list[Call] = []
         self._writes: list[Call] = []
@@ -78,6 +79,8 @@ class Slave:
             values = (Y if one.kind == READ else U)[one.first : one.first + len(one.variables)]
             of_types = lanes(self.instance.calls, one.variables, values)
             call = self._guarded([lane.read if one.kind == READ else lane.write for lane in of_types], one.kind)
+            if one.kind == READ:
+                call = self._finite(call, one.variables, values)
             (self._reads if one.kind == READ else self._writes).append(call)
             calls.append(call)
         self.outputs, self.inputs = _part(passes, READ), _part(passes, "write")
@@ -174,6 +177,18 @@ class Slave:
                 status = one()
                 if status > WARNING:
                     raise self._failure(what, status, heard)
+
+        return call
+
+    def _finite(self, read: Call, variables: Sequence[FmuVariable], values: Vector) -> Call:
+        """The call; once the FMU is initialised, StepFailed where it gives out what is not finite."""
+        zeros = np.zeros(len(values))
+
+        def call() -> None:
+            read()
+            if self.initialised and values.dot(zeros) != 0:  # nan
+                with self.naming():
+                    self.instance.check_finite(variables, values.tolist())
 
         return call
 

@@ -5,6 +5,7 @@ fmpy loads and calls the FMU. Must not know what is done with it, nor who wrote 
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import weakref
@@ -135,6 +136,19 @@ class Instance:
                 return function(*arguments)
         except FMICallException as error:
             raise self.failure(error, before) from None
+
+    def check_finite(self, variables: Sequence[FmuVariable], values: Iterable[Any]) -> None:
+        """What the FMU gives out is no number: StepFailed names the first of the variables of which this is so."""
+        for variable, value in zip(variables, values, strict=True):
+            if isinstance(value, float) and not math.isfinite(value):
+                raise StepFailed(
+                    f"FMU '{self.facts.name}' gave out {value} for '{variable.name}' at t = {self.time:g} s, which is "
+                    f"not finite{self._told()}"
+                )
+
+    def _told(self) -> str:
+        told = said(self.messages)
+        return f"; it said: {told}" if told else ""
 
     def failure(self, error: Any, before: int = 0) -> StepFailed:
         """What a call that fmpy was not content with means; `before` counts the messages from before the call."""

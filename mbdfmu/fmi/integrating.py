@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from math import isclose
+from math import isclose, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from mbdfmu.tabular import TIME, Table
 _VALUES_SET = tuple(f"Set{type_}" for type_ in PYTHON)
 LAST = 3  # messages that are told of a failure
 _ASKED = ("getDerivatives", "getContinuousStateDerivatives", "getEventIndicators")  # in FMI 2.0 and 3.0
+_READ = ("getReal", "getFloat64", "getFloat32")
 _STORED: dict[str, type] = {"Boolean": np.bool_, "Integer": np.int32, "Enumeration": np.int32}  # else real
 
 
@@ -53,10 +54,11 @@ def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
 
     messages: Messages = []
     steps = 0
+    recorded: Any = None
 
     def finished(time: float, recorder: Any) -> bool:
-        nonlocal steps
-        steps += 1
+        nonlocal steps, recorded
+        steps, recorded = steps + 1, recorder
         if evaluations.failure is not None:
             raise evaluations.failure
         if run.progress is not None:
@@ -64,16 +66,21 @@ def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
         return True
 
     signals = _signals(facts, run)
-    with _failures(facts, messages), _instance(facts, messages) as (folder, description, fmu):
-        evaluations = _Evaluations(fmu)
-        if signals is not None:
-            _let_inputs_move(fmu, description, signals, run.t_start)
-        found = simulate_fmu(
-            folder, validate=False, fmi_type="ModelExchange", solver="CVode", start_time=run.t_start,
-            stop_time=run.t_end, output_interval=run.step, relative_tolerance=run.tolerance,
-            start_values=dict(run.values), input=signals, output=list(names), step_finished=finished,
-            fmu_instance=fmu, model_description=description,
-        )  # fmt: skip
+    try:
+        with _failures(facts, messages), _instance(facts, messages) as (folder, description, fmu):
+            evaluations = _Evaluations(fmu, facts)
+            if signals is not None:
+                _let_inputs_move(fmu, description, signals, run.t_start)
+            found = simulate_fmu(
+                folder, validate=False, fmi_type="ModelExchange", solver="CVode", start_time=run.t_start,
+                stop_time=run.t_end, output_interval=run.step, relative_tolerance=run.tolerance,
+                start_values=dict(run.values), input=signals, output=list(names), step_finished=finished,
+                fmu_instance=fmu, model_description=description,
+            )  # fmt: skip
+    except StepFailed as error:
+        if recorded is not None:  # what is done is kept
+            error.result = _result(facts, names, recorded.result(), run.t_end, {"integrator_steps": steps}, str(error))
+        raise
     return _result(facts, names, found, run.t_end, {"integrator_steps": steps})
 
 
@@ -127,13 +134,34 @@ class _Evaluations:
     An exception does not pass through CVode: what it is told instead is left to chance, and Python writes out a trace.
     """
 
-    def __init__(self, fmu: Any) -> None:
+    def __init__(self, fmu: Any, facts: FmuInfo) -> None:
+        self._facts = facts
+        self._time = 0.0
         self.failure: Exception | None = None  # after which nothing is asked any more
         self._placed = True  # the states are there that values are asked for
+        self._names = {v.reference: v.name for v in reversed(facts.variables)}
+        fmu.setTime = partial(self._at, fmu.setTime)
         fmu.setContinuousStates = partial(self._place, fmu.setContinuousStates)
+        for name in _READ:
+            if hasattr(fmu, name):
+                setattr(fmu, name, partial(self._read, getattr(fmu, name)))
         for name in _ASKED:
             if hasattr(fmu, name):
                 setattr(fmu, name, partial(self._ask, getattr(fmu, name)))
+
+    def _at(self, call: Callable[..., Any], time: float) -> None:
+        self._time = time
+        call(time)
+
+    def _read(self, call: Callable[..., Any], vr: Sequence[int], **sizes: Any) -> Any:
+        """What is recorded; StepFailed names what is not finite."""
+        found = call(vr, **sizes)
+        for k, value in enumerate(found):
+            if not isfinite(value):
+                name = self._names[vr[k] if len(found) == len(vr) else vr[0]]
+                at = f"FMU '{self._facts.name}' gave out {value} for '{name}' at t = {self._time:g} s"
+                raise StepFailed(f"{at}, which is not finite")
+        return found
 
     def _place(self, call: Callable[..., Any], values: Any, count: int) -> None:
         finite = bool(np.isfinite(np.ctypeslib.as_array(values, (count,))).all())
@@ -170,7 +198,7 @@ def _failures(facts: FmuInfo, messages: Messages) -> Iterator[None]:
     here = Path.cwd()
     try:
         yield
-    except ModelError:
+    except (ModelError, StepFailed):
         raise
     except Exception as error:  # fmpy has no narrower one
         complaints = [message for message in messages if message[0] >= WARNING]  # also of steps that were tried
@@ -207,18 +235,20 @@ def _start(variable: FmuVariable) -> Any:
 
 
 def _result(
-    facts: FmuInfo, names: Sequence[str], found: NDArray[Any], t_end: float, statistics: dict[str, int | float]
+    facts: FmuInfo, names: Sequence[str], found: NDArray[Any], t_end: float, statistics: dict[str, int | float],
+    failure: str = "",
 ) -> Result:
     time = np.asarray(found[TIME], dtype=np.float64)
     near = 1e-9 * max(abs(t_end), float(np.ptp(time)))  # fmpy sums up its steps
     ended = len(time) > 0 and time[-1] >= t_end - near
     last = time[-1] if len(time) else 0.0
+    early = f"FMU '{facts.name}' ended its simulation at t = {last:g} s of {t_end:g} s"
     return Result(
         time,
         {name: np.asarray(found[name], dtype=np.float64) for name in names},
         {name: facts.variable(name).unit for name in names},
         statistics=statistics,
-        complete=ended,
-        message="" if ended else f"FMU '{facts.name}' ended its simulation at t = {last:g} s of {t_end:g} s",
+        complete=ended and not failure,
+        message=failure or ("" if ended else early),
         model=facts.name,
     )

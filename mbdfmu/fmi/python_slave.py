@@ -6,8 +6,8 @@ calls (mbdfmu.controllers.slave).
 pythonfmu's wrapper is unforgiving, so nothing may escape from here: an exception makes it release its objects twice,
 and the host crashes sooner or later. It also has no answer but that of a step, of which False means fmi2Discard. So
 what is refused anywhere else (a value that is not finite, a start that cannot be made) is logged, and every step is
-refused until a state is restored or the instance is reset; only values that cannot be read are no more than nan.
-A step that fails is taken back and may be repeated.
+refused until a state is restored or the instance is reset; only values that cannot be read are no more than nan,
+and end the steps where the host has read them before. A step that fails is taken back and may be repeated.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from mbdfmu.fmi.resources import (
 _LOGGER = logging.getLogger(__name__)
 _REFUSALS = (ModelError, _solver.NativeModelError, _solver.NativeStepFailed)  # told to the user in one sentence
 _REAL, _INTEGER, _BOOLEAN = _solver.Type.real, _solver.Type.integer, _solver.Type.boolean
-T = TypeVar("T")
+T, U = TypeVar("T"), TypeVar("U")
 
 
 def hold(namespace: dict[str, Any]) -> None:
@@ -120,6 +120,7 @@ class Slave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._refused = False  # something that the wrapper cannot tell its host
+        self._read: dict[int, None] = {}  # references of what the host reads
         self._printed = ""  # last, where nobody hears the FMI log
         self._neutral: Any = None
         is_new = _moved_back(self.resources)
@@ -161,7 +162,13 @@ class Slave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             self.log(text, Fmi2Status.discard, DISCARD_LOG)
             return False
         answer = self._answer(lambda slave: slave.do_step(current_time, step_size))
-        return answer < int(Fmi2Status.discard)
+        return answer < int(Fmi2Status.discard) and self._is_readable()
+
+    def _is_readable(self) -> bool:
+        """Whether what the host has read so far can be read again: the wrapper could not tell it when it does."""
+        if self._read:
+            self._demand(lambda slave: slave.get(list(self._read), _REAL)[0])
+        return not self._refused
 
     # ---- values
 
@@ -179,7 +186,11 @@ class Slave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         self._demand(lambda slave: slave.set_texts(vrs, [""] * len(vrs)))
 
     def get_real(self, vrs: Sequence[int]) -> list[float]:
-        return self._get(lambda slave: slave.get(vrs, _REAL), [float("nan")] * len(vrs))
+        values = self._get(lambda slave: slave.get(vrs, _REAL), None)
+        if values is None:
+            return [float("nan")] * len(vrs)
+        self._read.update(dict.fromkeys(vrs))
+        return values
 
     def get_integer(self, vrs: Sequence[int]) -> list[int]:
         return [int(v) for v in self._get(lambda slave: slave.get(vrs, _INTEGER), [0.0] * len(vrs))]
@@ -214,8 +225,8 @@ class Slave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         if self._answer(call) >= Fmi2Status.discard:
             self._refused = True
 
-    def _get(self, call: Callable[[Any], tuple[int, T]], otherwise: T) -> T:
-        found = otherwise
+    def _get(self, call: Callable[[Any], tuple[int, T]], otherwise: U) -> T | U:
+        found: T | U = otherwise
 
         def read(slave: Any) -> int:
             nonlocal found

@@ -126,19 +126,24 @@ class FmuSimulation:
         self._fmu.call(self._fmu.calls.set_slope, variable, slope)
         self._inputs[name] = (self.time, value, slope)
 
-    def values(self) -> NDArray[np.float64]:
-        """The variables `names`; of inputs what was asked for, as a held input would seem to lag by a step."""
+    def values(self, columns: Sequence[int] | None = None) -> NDArray[np.float64]:
+        """The variables `names`; of inputs what was asked for, as a held input would seem to lag by a step.
+
+        All, or those at `columns`; StepFailed names one that is not finite.
+        """
         lines = self._inputs.items()
         values: dict[str, Value] = {name: value + slope * (self.time - t) for name, (t, value, slope) in lines}
         for variables in self._of_type.values():
             wanted = [v for v in variables if v.name not in self._inputs]
             if wanted:
                 values.update(zip((v.name for v in wanted), self._get(wanted), strict=True))
-        return np.array([float(values[n]) for n in self.names])
+        found = np.array([float(values[n]) for n in self.names])
+        return found if columns is None else found[columns]
 
     def _get(self, variables: Sequence[FmuVariable]) -> list[Value]:
         """The values of variables that are all of one type."""
         found: list[Value] = self._fmu.call(self._fmu.calls.get, variables)
+        self._fmu.check_finite(variables, found)
         return found
 
     def _set(self, variable: FmuVariable, value: Value) -> None:

@@ -104,5 +104,5 @@ def history(simulation: Simulation, names: Sequence[str], step: float, count: in
     found = np.empty((count, len(names)))
     for k in range(count):
         simulation.advance((k + 1) * step)
-        found[k] = simulation.values()[columns]
+        found[k] = simulation.values(columns)
     return found

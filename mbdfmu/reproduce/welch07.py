@@ -321,7 +321,7 @@ def energy_errors(
     found = np.empty((count + 1, 2))
     for k in range(count + 1):
         simulation.advance(k * dt)
-        found[k] = simulation.values()[places]
+        found[k] = simulation.values(places)
     return np.asarray(np.abs(found[1:, 1] - found[0, 1]) / found[:, 0].max())
 
 

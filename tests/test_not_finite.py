@@ -1,0 +1,204 @@
+"""Nothing that is not finite is recorded, given out or accepted: the run ends with the name, the time, the operands."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from fmpy.fmi1 import FMICallException
+from fmu_instances import opened
+from pythonfmu.builder import FmuBuilder
+
+import mbdfmu as mbd
+from mbdfmu.cli import main
+from mbdfmu.fmi.integrating import _Evaluations
+from mbdfmu.forces import Translational
+
+KINDS = [("native", "cs2"), ("python", "cs2"), ("native", "cs3"), ("native", "me2")]  # runtime and interface
+GROUND = {"body": "ground"}
+WHY = r"'y' is not finite at t = 0\.5[0-9]* s: 1 / "
+
+
+def pole() -> mbd.Model:
+    """A ball that moves on its own, and an output that has no value at 0.5 s."""
+    model = mbd.Model("pole", gravity=(0, 0))
+    model.add("ball", mbd.Body(mass=1, inertia=1, velocity=(1, 0), free=True))
+    model.add("x", "ball.x")
+    model.add("y", "1/(max(0.5 - time, 0) + 0)")
+    return model
+
+
+def command(line: str) -> tuple[int, str]:
+    result = CliRunner().invoke(main, shlex.split(line), prog_name="mbdfmu")
+    return result.exit_code, result.output
+
+
+# ---------------------------------------------------------------- models
+
+
+@pytest.mark.parametrize("scheme", ["hht", "dopri5", "radau"])
+def test_a_run_ends_with_the_signal_and_keeps_what_is_done(scheme: str) -> None:
+    with pytest.raises(mbd.StepFailed, match=rf"signal {WHY}0") as caught:
+        pole().simulate(1.0, 0.1, scheme=scheme)
+    kept = caught.value.result
+    assert not kept.complete and kept.message == str(caught.value)
+    assert kept.time == pytest.approx(np.arange(5) / 10) and np.isfinite(kept["y"]).all()
+
+
+def test_what_is_not_recorded_does_no_harm() -> None:
+    assert pole().simulate(1.0, 0.1, record="x").complete
+
+
+def test_stepping_names_it_too() -> None:
+    simulation = pole().start()
+    simulation.advance(0.5)
+    assert simulation["x"] == pytest.approx(0.5)
+    for read in (lambda: simulation["y"], simulation.values):
+        with pytest.raises(mbd.StepFailed, match=rf"signal {WHY}0"):
+            read()
+    simulation.restore(pole().start().save())
+    assert simulation["y"] == 2
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_a_spring_of_tiny_length_is_named(dimensions: int) -> None:
+    model = mbd.Model("tiny", dimensions=dimensions, gravity=(0,) * dimensions, length=1.0)
+    place = (1e-200, 0, 0)[:dimensions]
+    model.add("ball", mbd.Body(mass=1, inertia=1 if dimensions == 2 else (1, 1, 1), position=place))
+    model.add("spring", Translational(i=GROUND, j={"body": "ball"}, stiffness=0, damping=0))
+    with pytest.raises(mbd.StepFailed, match=r"'spring\.length_rate' is not finite at t = 0 s: 0 / 0|'spring'"):
+        model.simulate(0.1, 0.1)
+
+
+def test_an_energy_that_overflows_is_named() -> None:
+    model = mbd.Model("fast", gravity=(0, 0))
+    model.add("ball", mbd.Body(mass=1, inertia=1, velocity=(1e200, 0), free=True))
+    with pytest.raises(mbd.StepFailed, match=r"signal '[\w.]*energy[\w.]*' is not finite at t = 0 s"):
+        model.simulate(1e-200, 1e-200, step=1e-200, record="energy.*")
+
+
+def test_the_command_ends_with_1_and_writes_what_is_done(tmp_path: Path) -> None:
+    pole().save(tmp_path / "pole.json")
+    code, said = command(f"simulate {tmp_path / 'pole.json'} -t 1 --dt 0.1 -o {tmp_path / 'out.csv'}")
+    assert code == 1 and "signal 'y' is not finite at t = 0.5 s" in said
+    assert mbd.Result.read(tmp_path / "out.csv").time[-1] == pytest.approx(0.4)
+
+
+# ---------------------------------------------------------------- FMUs of ours
+
+
+@pytest.mark.parametrize(("runtime", "interface"), KINDS)
+def test_our_fmus_give_out_nothing_that_is_not_finite(runtime: str, interface: str, tmp_path: Path) -> None:
+    path = pole().export_fmu(tmp_path / "x.fmu", runtime=runtime, interface=interface)
+    with pytest.raises(mbd.StepFailed, match=WHY) as caught:
+        mbd.fmu.simulate(path, 1.0, 0.1)
+    kept = caught.value.result
+    assert not kept.complete and np.isfinite(kept["y"]).all()
+    assert 0.3 < kept.time[-1] < 0.5
+    assert mbd.fmu.simulate(path, 1.0, 0.1, record="x").complete
+
+
+def test_a_host_is_answered_by_an_error_and_may_go_on(tmp_path: Path) -> None:
+    with opened(pole().export_fmu(tmp_path / "x.fmu")) as fmu:
+        fmu.begin()
+        fmu.doStep(0.0, 0.5)
+        assert fmu.look("x") == pytest.approx([0.5])
+        with pytest.raises(FMICallException):
+            fmu.look("y")
+        assert "'y' is not finite at t = 0.5 s: 1 / 0" in fmu.said[-1]
+        fmu.doStep(0.5, 0.1)
+
+
+def test_the_python_runtime_makes_no_step_to_where_it_could_not_be_read(tmp_path: Path) -> None:
+    with opened(pole().export_fmu(tmp_path / "x.fmu", runtime="python")) as fmu:
+        fmu.begin()
+        assert fmu.look("y") == [2]
+        with pytest.raises(FMICallException):
+            fmu.doStep(0.0, 0.5)
+        assert any("'y' is not finite at t = 0.5 s: 1 / 0" in said for said in fmu.said)
+
+
+# ---------------------------------------------------------------- FMUs of others
+
+
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An output that is no number from 0.5 s on."""
+    folder = tmp_path_factory.mktemp("odd")
+    (folder / "odd.py").write_text(ODD, encoding="utf-8")
+    built: Path = FmuBuilder.build_FMU(folder / "odd.py", folder / "Odd.fmu", needsExecutionTool=False)
+    return built
+
+
+ODD = """
+from pythonfmu import Fmi2Causality, Fmi2Slave, Fmi2Variability, Real
+
+class Odd(Fmi2Slave):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.y = 1.0
+        self.u = 0.0
+        self.register_variable(Real("y", causality=Fmi2Causality.output))
+        self.register_variable(Real("u", causality=Fmi2Causality.input))
+
+    def do_step(self, current_time, step_size):
+        self.y = 1.0 if current_time + step_size < 0.45 else float("nan")
+        return True
+"""
+ODD_SAID = r"FMU '\w+' gave out nan for 'y' at t = 0\.5 s, which is not finite"
+
+
+def test_a_foreign_fmu_that_gives_nan_is_named(foreign: Path) -> None:
+    with pytest.raises(mbd.StepFailed, match=ODD_SAID) as caught:
+        mbd.fmu.simulate(foreign, 1.0, 0.1)
+    assert caught.value.result.time == pytest.approx(np.arange(5) / 10)
+    with mbd.fmu.open(foreign) as running:
+        running.advance(0.5)
+        with pytest.raises(mbd.StepFailed, match=ODD_SAID):
+            running["y"]
+
+
+def test_coupled_fmus_are_named(foreign: Path) -> None:
+    system = mbd.cosim.System("pair")
+    system.add("first", foreign)
+    system.add("second", foreign)
+    system.connect("second.u", "first.y")
+    with pytest.raises(mbd.StepFailed, match=r"FMU 'first' gave out nan for 'y' at t = 0\.5 s") as caught:
+        system.simulate(1.0, 0.1)
+    kept = caught.value.result
+    assert np.isfinite(kept["first.y"]).all() and kept.time[-1] == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("verb", ["simulate {fmu} -t 1 --dt 0.1 -o {folder}/out.csv", "record {fmu} -t 1 --dt 0.1"])
+def test_verbs_end_with_1(verb: str, foreign: Path, tmp_path: Path) -> None:
+    code, said = command(verb.format(fmu=foreign, folder=tmp_path))
+    assert code == 1 and "gave out nan for 'y' at t = 0.5 s" in said
+
+
+def test_a_comparison_says_why_and_ends_with_1(foreign: Path, tmp_path: Path) -> None:
+    (tmp_path / "ref.csv").write_text("time [s],y\n" + "".join(f"{k / 10},1\n" for k in range(11)), encoding="utf-8")
+    code, said = command(f"compare {foreign} {tmp_path / 'ref.csv'}")
+    assert code == 1 and "gave out nan for 'y' at t = 0.5 s" in said
+
+
+def test_a_foreign_fmu_for_model_exchange_is_named() -> None:
+    """What fmpy's recorder reads passes here; no other maker's FMU is needed to see a nan go by."""
+
+    class Loaded:
+        def setTime(self, time: float) -> None: ...
+
+        def setContinuousStates(self, values: object, count: int) -> None: ...
+
+        def getReal(self, vr: list[int]) -> list[float]:
+            return [1.0, float("inf")]
+
+    facts = SimpleNamespace(name="odd", variables=[SimpleNamespace(reference=k, name=f"y{k}") for k in range(2)])
+    fmu = Loaded()
+    _Evaluations(fmu, facts)
+    fmu.setTime(0.25)
+    with pytest.raises(mbd.StepFailed, match=r"FMU 'odd' gave out inf for 'y1' at t = 0\.25 s, which is not finite"):
+        fmu.getReal(vr=[0, 1])
