@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from reference.states import reference
+from test_events import pendulum
 
 import mbdfmu as mbd
 from mbdfmu.description import Constraint, Coordinate
@@ -242,3 +243,13 @@ def test_inputs_that_stay_do_not_cut_steps_and_a_change_counts_at_once(scheme: s
         reference_run.advance(until)
         reference_run["torque"] = torque
     assert outputs["crank.phi"] == pytest.approx(reference_run["crank.phi"], abs=1e-5)  # of the reference itself
+
+
+@pytest.mark.parametrize("scheme", ["dopri5", "dop853", "direct", "hybrid"])
+def test_what_comes_to_rest_with_nothing_left_to_move_stays_there(scheme: str) -> None:
+    """A pendulum on a stop: velocities are rounding, of which no part follows the joints."""
+    stop = {"rest": {"gap": "hinge.angle + 1", "restitution": 0.0}}
+    run = pendulum(impacts=stop).simulate(1.0, 0.1, scheme=scheme, tolerance=1e-8)
+    assert [name for _, name in run.events] == ["rest", "rest.rest"]
+    assert run["hinge.angle"][-1] == pytest.approx(-1, abs=1e-8)
+    assert abs(run["bar.omega"][-1]) < 1e-12

@@ -156,12 +156,12 @@ private:
         return Status::constraint;
     }
 
+    // Rates are none beside the speed before: where nothing is left to move, that after is their rounding.
     Status match(Instance& i, Index1& solver, const Motion& m) {
         const System& s = i.system;
-        double before = std::numeric_limits<double>::infinity();
+        double before = std::numeric_limits<double>::infinity(), speed = 0;
         for (int k = 0; k < most_iterations; ++k) {
             solver.look(i, m.place());
-            double speed = 0;
             for (int c = 0; c < s.nv; ++c) speed = std::max(speed, std::fabs(m.v[c]) / i.unit(c));
             const double off = i.worst(solver.velocity.data()).scaled;
             if (off <= 16 * std::numeric_limits<double>::epsilon() * speed) return Status::done;
