@@ -205,9 +205,23 @@ void Exchange::change_of_derivatives(const Direction& d, const std::vector<doubl
     std::copy(xdot.begin(), xdot.end(), to);
 }
 
+// Events are looked for where the joints are closed, as they are at an event: so that closing them brings nothing
+// about.
+void Exchange::see() {
+    if (system_.nc == 0 || drift() <= closed) return happenings_.see();
+    struct AsTried {
+        Exchange& e;
+        ~AsTried() { e.instance_.state = e.tried_, e.fresh_ = false; }
+    };
+    tried_ = instance_.state;
+    const AsTried again{*this};
+    project();
+    happenings_.see();
+}
+
 void Exchange::indicators(double* z) {
     if (!happenings_.any()) return;
-    happenings_.see();
+    see();
     for (std::size_t k = 0; k < indicator_count(); ++k) z[k] = happenings_.watched(k);
 }
 
@@ -286,7 +300,7 @@ bool Exchange::completed() {
     memory(COMPLETED) = memory(TIME);
     bool occurs = false;
     if (happenings_.any()) {
-        happenings_.see();
+        see();
         occurs = happenings_.excess() > 0;
         if (!occurs) happenings_.remember_sides(s.last_step > 0);
     }

@@ -73,6 +73,7 @@ private:
     Projection projection_;
     bool fresh_ = false, with_reactions_ = false;  // what is reported
     std::vector<double> before_, after_;
+    State tried_;  // where the integrator stands, while it is looked where joints are closed
 
     std::size_t memory_size() const { return QUATERNIONS + 4 * static_cast<std::size_t>(system_.spatial_bodies()); }
     // Whether a coordinate is a rotation; spatial bodies come first, each with three positions and three of these.
@@ -90,6 +91,7 @@ private:
     double drift();
     bool projected();
     void project();
+    void see();
     void restart();
     double pace() const;
     void adapt_gain(double elapsed);

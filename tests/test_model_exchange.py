@@ -56,13 +56,21 @@ class FMU2Exchange(FMU2Model):  # type: ignore[misc]
 
     description: Any
 
-    def begin(self, tolerance: float | None = None, **values: float) -> None:
+    def begin(self, tolerance: float | None = None, **values: float) -> float:
+        """Returns the time of the first time event."""
         self.setupExperiment(startTime=0.0, tolerance=tolerance)
         self.put(**values)
         self.enterInitializationMode()
         self.exitInitializationMode()
-        self.newDiscreteStates()
+        next_event = self.settle()
         self.enterContinuousTimeMode()
+        return next_event
+
+    def settle(self) -> float:
+        """Lets happen what occurs; the time of the next time event."""
+        again, terminate, _, _, defined, at = self.newDiscreteStates()
+        assert not again and not terminate
+        return float(at) if defined else float("inf")
 
     def put(self, **values: float) -> None:
         for name, value in values.items():
