@@ -305,7 +305,7 @@ bool Exchange::completed() {
         if (!occurs) happenings_.remember_sides(s.last_step > 0);
     }
     adapt_gain(s.last_step);
-    return drift() > std::clamp(open_enough * memory(TOLERANCE), least_open, greatest_open) || occurs;
+    return occurs || at_break() || drift() > std::clamp(open_enough * memory(TOLERANCE), least_open, greatest_open);
 }
 
 void Exchange::look_ahead() {
@@ -313,11 +313,18 @@ void Exchange::look_ahead() {
     show_time();
 }
 
-// All breaks up to the time; environments take times for equal that differ a little.
-void Exchange::pass_breaks() {
+// Whether a break waits; environments take times for equal that differ a little.
+bool Exchange::at_break() const {
     const double until = memory(TIME) + std::max(instant(memory(TIME)), alike * std::fabs(memory(TIME)));
-    for (look_ahead(); memory(NEXT) < at_no_time && until >= memory(NEXT); look_ahead())
-        memory(PASSED) = memory(NEXT), instance_.state.restart_pending = true;
+    return memory(NEXT) < at_no_time && until >= memory(NEXT);
+}
+
+// All breaks up to the time; whether there was one.
+bool Exchange::pass_breaks() {
+    bool passed = false;
+    for (look_ahead(); at_break(); look_ahead()) memory(PASSED) = memory(NEXT), passed = true;
+    if (passed) instance_.state.restart_pending = true;
+    return passed;
 }
 
 void Exchange::restart() {
@@ -327,16 +334,18 @@ void Exchange::restart() {
     fresh_ = false;
 }
 
+// Right sides jump at breaks: states that are said to have changed keep integrators from going on with what they have
+// computed beyond.
 Exchange::Update Exchange::update() {
     states(before_.data());
-    pass_breaks();
+    const bool passed = pass_breaks();
     if (drift() > closed) project();
     if (instance_.state.restart_pending) restart();
     if (happenings_.found()) happenings_.act();
     instance_.follow_turns();
     adapt_gain(0);
     states(after_.data());
-    return {before_ != after_, memory(NEXT)};
+    return {passed || before_ != after_, memory(NEXT)};
 }
 
 }  // namespace mbd

@@ -52,11 +52,12 @@ public:
                                double* to) const;
 
     // ---- what changes between steps
-    // The integrator has accepted a step. True where update() is wanted: joints are open, or something occurs.
+    // The integrator has accepted a step. True where update() is wanted: joints are open, something occurs, or may
+    // jump.
     bool completed();
     struct Update {
-        bool states_changed;
-        double next_time;  // the largest number where nothing is known to jump
+        bool states_changed;  // or what they do
+        double next_time;     // the largest number where nothing is known to jump
     };
     Update update();  // at an event: lets happen what occurs, and closes joints
 
@@ -83,7 +84,8 @@ private:
     void accelerate(bool with_reactions);
     void look_ahead();
     void show_time();
-    void pass_breaks();
+    bool at_break() const;
+    bool pass_breaks();
     void take_quaternions();
     double* quaternions() { return instance_.state.memory.data() + QUATERNIONS; }
     const double* quaternions() const { return instance_.state.memory.data() + QUATERNIONS; }

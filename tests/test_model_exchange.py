@@ -308,6 +308,31 @@ def test_time_events_are_known_ahead(tmp_path: Path) -> None:
     assert cvode(path, 1.0, ["x"])["x"][-1] == pytest.approx(0.25, abs=1e-8)
 
 
+def test_an_integrator_that_has_gone_beyond_a_time_event_is_told_to_begin_anew(tmp_path: Path) -> None:
+    """A car at rest before a bump: DOP853 is at the end already when the bump begins, and begins anew only where states
+    are said to have changed."""
+    model = shipped("quarter_car")
+    with opened(exported(model, tmp_path)) as fmu:
+        t, next_event = 0.0, fmu.begin(1e-9)
+        solver = DOP853(fmu.slope, t, fmu.x, 2.0, rtol=1e-9, atol=1e-9 * fmu.nominals)
+        while t < 2.0:
+            while solver.t < min(next_event, 2.0):
+                solver.step()
+            t = min(next_event, 2.0)
+            fmu.slope(t, solver.dense_output()(t))
+            assert fmu.completedIntegratorStep()[0] == (t < 2.0)
+            fmu.enterEventMode()
+            changed, defined, at = fmu.newDiscreteStates()[3:]
+            fmu.enterContinuousTimeMode()
+            next_event = at if defined else np.inf
+            if changed:
+                solver = DOP853(fmu.slope, t, fmu.x, 2.0, rtol=1e-9, atol=1e-9 * fmu.nominals)
+        expected = ours(model, 2.0)
+        for name in ("body.y", "wheel.y"):
+            assert fmu.look(name) == pytest.approx(expected[name][-1:], abs=1e-8), name
+    assert np.ptp(model.simulate(2.0, 0.01)["wheel.y"]) > 0.04
+
+
 def test_open_joints_are_closed_at_an_event(slider_crank: Path) -> None:
     """A step that leaves a gap of a millimetre: an event is asked for, and the states say that they have changed."""
     with opened(slider_crank) as fmu:
