@@ -65,9 +65,9 @@ void Exchange::restore(const State& saved) {
     fresh_ = false;
 }
 
-void Exchange::set_input(int index, double value) {
+void Exchange::set_input(int index, double value, double rate) {
     State& s = instance_.state;
-    s.u[index] = value, s.udot[index] = 0;
+    s.u[index] = value, s.udot[index] = rate;
     fresh_ = false;
 }
 
@@ -86,7 +86,7 @@ void Exchange::show_time() {
     if (t >= next - instant(next)) seen = next - instant(next);
     if (t <= passed + instant(passed)) seen = passed + instant(passed);
     if (seen != instance_.state.t) fresh_ = false;
-    instance_.state.t = seen;
+    instance_.state.t = instance_.state.t_input = seen;  // inputs are what they are set to, whatever their rates
 }
 
 void Exchange::set_time(double t) {

@@ -24,9 +24,9 @@ public:
     std::size_t indicator_count() const { return system_.switches.indicators.size(); }
 
     // ---- lifecycle
-    void start(double tolerance);             // at a consistent state; `tolerance`: that of the integrator, relative
-    void restore(const State& saved);         // of the same model
-    void set_input(int index, double value);  // finite
+    void start(double tolerance);      // at a consistent state; `tolerance`: that of the integrator, relative
+    void restore(const State& saved);  // of the same model
+    void set_input(int index, double value, double rate);  // finite
     void change_parameter(int index, double value);
 
     // ---- the motion as the integrator tries it

@@ -74,7 +74,7 @@ void Interface::read_variables(const Blob& blob, const System& system) {
         const std::int32_t* row = table.data() + columns * k;
         Variable v{static_cast<std::uint32_t>(row[0]),
                    enumeration(row[1], Type::enumeration),
-                   enumeration(row[2], Role::rate),
+                   enumeration(row[2], Role::slope),
                    enumeration(row[3], Variability::continuous),
                    row[4],
                    row[5],
@@ -86,7 +86,7 @@ void Interface::read_variables(const Blob& blob, const System& system) {
                    bounds[2 * k + 1],
                    names[k]};
         check(v, system);
-        if (v.role == Role::parameter || v.role == Role::input || v.role == Role::setting) {
+        if (v.role == Role::parameter || v.role == Role::input || v.role == Role::setting || v.role == Role::slope) {
             v.place = static_cast<int>(place);
             place += v.size;
         }
@@ -103,7 +103,8 @@ void Interface::read_variables(const Blob& blob, const System& system) {
 }
 
 void Interface::check(const Variable& v, const System& system) const {
-    const int all[] = {system.signal_count(), system.np, system.nu, 1 << 20, 1, 1, system.continuous_states()};
+    const int all[] = {system.signal_count(),      system.np, system.nu, 1 << 20, 1, 1,
+                       system.continuous_states(), system.nu};
     expect(v.size > 0 && in_range(v.index, v.size, all[static_cast<int>(v.role)]), v.name, "a place");
     const bool state = v.role == Role::signal || v.role == Role::rate;
     const int sizes[] = {0, state ? system.nq() : system.nv, system.nv, state ? system.nx : 0};

@@ -29,7 +29,8 @@ public:
     enum class Type { real, integer, boolean, string, enumeration };
     // signal: computed by the model; text: a constant text; events: their number; rate: derivative of a continuous
     // state (model exchange)
-    enum class Role { signal, parameter, input, setting, text, events, rate };
+    // slope: time derivative of an input, itself an input
+    enum class Role { signal, parameter, input, setting, text, events, rate, slope };
     enum class Variability { constant, fixed, tunable, discrete, continuous };
     // Places of settings; the options of the exported scheme follow in its order.
     enum Setting {

@@ -20,6 +20,7 @@ constexpr const char *error_log = "logStatusError", *warning_log = "logStatusWar
                      *discard_log = "logStatusDiscard", *fatal_log = "logStatusFatal", *event_log = "logEvents",
                      *solver_log = "logSolver";
 // Values of the setting solver.log_level.
+constexpr int often = 3, warned = 1 << 30;  // times that an input has moved without its rate
 enum Level { level_errors = 1, level_warnings, level_events, level_steps };
 
 constexpr unsigned bit(Mode mode) { return 1u << static_cast<int>(mode); }
@@ -100,13 +101,17 @@ Slave::Slave(std::shared_ptr<const Contents> contents, Kind kind, Hear hear, Out
       hear_(std::move(hear)),
       outside_(outside),
       settings_(interface_.with_role(Role::setting)),
-      input_places_(contents_->system.nu, -1) {
+      input_places_(contents_->system.nu, -1),
+      rate_places_(input_places_),
+      unfelt_(contents_->system.nu, 0) {
     const char* asked = kind == Kind::co_simulation ? "co-simulation" : "model exchange";
     if (interface_.kind != asked)
         throw ModelError(std::string("an instance for ") + asked + " was asked for, this FMU is for " +
                          interface_.kind + " only; export the model with the other interface, or use it as that");
     for (const auto* v : interface_.with_role(Role::input))
         for (int e = 0; e < v->size; ++e) input_places_[v->index + e] = v->place + e;
+    for (const auto* v : interface_.with_role(Role::slope))
+        for (int e = 0; e < v->size; ++e) rate_places_[v->index + e] = v->place + e;
     numbers_ = standard();
 }
 
@@ -338,21 +343,45 @@ Slave::Run& Slave::run() {
 void Slave::tell_inputs() {
     for (std::size_t k = 0; k < input_places_.size(); ++k) {
         if (!numbers_.waiting[k]) continue;
+        warn_of_unfelt(k);
         run_->set_input(static_cast<int>(k), numbers_.given[input_places_[k]], numbers_.slopes[k]);
         numbers_.waiting[k] = 0;
         current_ = false;
     }
 }
 
-// A slope holds for one step; then the input stays where it is.
+// A slope holds for one step; then the input goes on by its rate.
 void Slave::hold_inputs() {
-    for (std::size_t k = 0; k < input_places_.size(); ++k) {
-        if (numbers_.fresh[k] || numbers_.slopes[k] == 0) continue;
-        numbers_.given[input_places_[k]] = input(static_cast<int>(k));
-        numbers_.slopes[k] = 0;
-        numbers_.waiting[k] = 1;
-    }
+    for (std::size_t k = 0; k < input_places_.size(); ++k)
+        if (!numbers_.fresh[k] && numbers_.slopes[k] != rate_given(k)) lead(static_cast<int>(k), rate_given(k));
     tell_inputs();
+}
+
+// From where it is an input goes on by a slope.
+void Slave::lead(int index, double slope) {
+    numbers_.given[input_places_[index]] = input(index);
+    numbers_.slopes[index] = slope;
+    numbers_.waiting[index] = 1;
+}
+
+// The rate of an input that the environment has set.
+double Slave::rate_given(std::size_t index) const {
+    return rate_places_[index] < 0 ? 0 : numbers_.given[rate_places_[index]];
+}
+
+// Once, where an input is moved again and again whose rate is felt, and has never been set.
+void Slave::warn_of_unfelt(std::size_t index) {
+    if (rate_places_[index] < 0 || prepares() || unfelt_[index] == warned) return;
+    if (numbers_.slopes[index] != 0) unfelt_[index] = warned;  // the environment knows
+    if (numbers_.given[input_places_[index]] != run_->instance.state.u[index]) ++unfelt_[index];
+    if (unfelt_[index] < often || unfelt_[index] == warned) return;
+    unfelt_[index] = warned;
+    if (setting(Interface::log_level) < level_warnings) return;
+    for (const auto* v : interface_.with_role(Role::slope))
+        if (const int k = static_cast<int>(index) - v->index; 0 <= k && k < v->size)
+            say(Answer::warning, warning_log,
+                "an input moves while '" + v->name + "' is 0: what rests on it, as dampers, tyres and motions, does " +
+                    "not feel its speed; set '" + v->name + "' with it");
 }
 
 const std::vector<double>& Slave::signals() {

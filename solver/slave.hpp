@@ -2,7 +2,7 @@
 // as bytes. Knows no FMI function, no file and no Python; whatever goes wrong becomes an Answer and a message.
 //
 // Inputs act at once: what is read between two steps belongs to the inputs as they are set. A slope that is set holds
-// for the next step; after that the input stays where it is.
+// for the next step; after that the input goes on by its rate, which is a variable where the model feels it, else 0.
 #pragma once
 #include <functional>
 #include <memory>
@@ -185,8 +185,8 @@ private:
         double start_time = 0;
         std::optional<double> stop_time, tolerance;
         std::vector<double> given;   // of every variable that can be set; inputs as they were when they were set
-        std::vector<double> slopes;  // of inputs
-        std::vector<char> fresh;     // slopes that have been set since the last step
+        std::vector<double> slopes;  // of inputs, as they are now
+        std::vector<char> fresh;     // slopes that have been set for the next step, whatever the rates are
         std::vector<char> waiting;   // inputs that the solver has not been told of
     };
 
@@ -198,7 +198,8 @@ private:
     Mode mode_ = Mode::instantiated;
     bool event_mode_ = false;  // is used by the environment
     std::vector<const Interface::Variable*> settings_;
-    std::vector<int> input_places_;  // of the inputs, among what can be set
+    std::vector<int> input_places_, rate_places_;  // of the inputs and their rates, among what can be set; or -1
+    std::vector<int> unfelt_;                      // how often inputs have been moved without a rate
     Numbers numbers_;
     std::unique_ptr<Run> run_;     // none until something asks for results
     std::vector<double> signals_;  // at the present time
@@ -221,10 +222,15 @@ private:
     void check_settable(const Interface::Variable& v) const;
     void check_value(const Interface::Variable& v, double value) const;
     void take(const Interface::Variable& v, const double* values);
+    template <class Change>
+    void move(const Interface::Variable& v, Change&& change);
     void change_parameters(const Found& found, const double* values);
     double value_of(const Interface::Variable& v, int element);
     [[noreturn]] void refuse_odd(const Interface::Variable& v, int element, double value);
     double input(int index) const;
+    double rate_given(std::size_t index) const;
+    void lead(int index, double slope);
+    void warn_of_unfelt(std::size_t index);
     double setting(Interface::Setting which) const { return numbers_.given[settings_[which]->place]; }
     bool is_changed(const Interface::Variable& v, int element = 0) const;
 

@@ -40,15 +40,15 @@ void Slave::pause(Mode mode, const std::function<void()>& call) {
     call();
 }
 
-// Inputs that have been set to what they shall be at `ahead` go there in a straight line, the others stay: within a
-// step nothing jumps [4.1.1].
+// Inputs that have been set to what they shall be at `ahead` go there in a straight line, the others by their rates:
+// within a step nothing jumps [4.1.1].
 void Slave::lead_inputs(double ahead) {
     const State& s = run_->instance.state;
     for (std::size_t k = 0; k < input_places_.size(); ++k) {
         if (input_places_[k] < 0) continue;
         double& given = numbers_.given[input_places_[k]];
         const double now = s.u[k] + s.udot[k] * (s.t - s.t_input);
-        const double slope = numbers_.waiting[k] ? (given - now) / (ahead - s.t) : 0;
+        const double slope = numbers_.waiting[k] ? (given - now) / (ahead - s.t) : rate_given(k);
         numbers_.waiting[k] = slope != s.udot[k];
         numbers_.slopes[k] = slope;
         given = now;

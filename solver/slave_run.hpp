@@ -18,12 +18,13 @@ struct Slave::Derivatives {
     explicit Derivatives(const System& system)
         : sensitivity(system),
           inputs(system.nu),
+          slopes(system.nu),
           parameters(system.np),
           signals(system.signal_count()),
           rates(system.continuous_states()),
           states(system) {}
     Sensitivity sensitivity;
-    std::vector<double> inputs, parameters, signals, rates;
+    std::vector<double> inputs, slopes, parameters, signals, rates;
     Exchange::Direction states;
 
     void along(const Found& moving, const double* seed, const std::optional<Exchange>& exchange);
@@ -65,7 +66,7 @@ struct Slave::Run {
     }
     void set_input(int index, double value, double slope) {
         if (exchange)
-            exchange->set_input(index, value);
+            exchange->set_input(index, value, slope);
         else
             driver.set_input(index, value, slope);
     }

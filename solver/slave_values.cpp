@@ -22,7 +22,8 @@ bool fits(Type asked, Type type) {
 }
 
 bool is_moved(Role role, Variability variability) {
-    return role == Role::input || (role == Role::parameter && variability == Variability::tunable);
+    return role == Role::input || role == Role::slope ||
+           (role == Role::parameter && variability == Variability::tunable);
 }
 
 }  // namespace
@@ -145,7 +146,8 @@ void Slave::check_settable(const Interface::Variable& v) const {
 
 void Slave::check_value(const Interface::Variable& v, double value) const {
     if (!std::isfinite(value)) throw Refused("'" + v.name + "' must be a finite number, found " + number(value));
-    const bool bounded = v.role != Role::input;  // bounds of inputs describe, those of parameters are held
+    const bool bounded =
+        v.role != Role::input && v.role != Role::slope;  // bounds of inputs describe, those of parameters are held
     if (bounded && !(v.low <= value && value <= v.high))
         throw Refused("'" + v.name + "' must lie in [" + number(v.low, 6) + ", " + number(v.high, 6) + "], found " +
                       number(value, 6));
@@ -172,15 +174,19 @@ void Slave::take(const Interface::Variable& v, const double* values) {
     const bool unchanged = std::equal(values, values + v.size, numbers_.given.begin() + v.place);
     if (!unchanged) failed_ = 0;
     std::copy_n(values, v.size, numbers_.given.begin() + v.place);
-    if (prepares()) {
-        if (!unchanged) forget();
-    } else if (v.role == Role::input) {
-        for (int k = v.index; k < v.index + v.size; ++k) {
-            numbers_.waiting[k] = 1;
-            if (!numbers_.fresh[k]) numbers_.slopes[k] = 0;
-        }
-        current_ = false;
+    if (v.role == Role::slope) move(v, [&](int k) { lead(k, rate_given(k)); });
+    if (v.role == Role::input && !prepares()) move(v, [&](int k) { numbers_.slopes[k] = rate_given(k); });
+    if (prepares() && !unchanged) forget();
+}
+
+// Inputs that have been set, or their rates; slopes for the next step stay.
+template <class Change>
+void Slave::move(const Interface::Variable& v, Change&& change) {
+    for (int k = v.index; k < v.index + v.size; ++k) {
+        if (!numbers_.fresh[k]) change(k);
+        numbers_.waiting[k] = 1;
     }
+    current_ = false;
 }
 
 Answer Slave::set_slopes(const std::uint32_t* references, std::size_t count, const int* orders, const double* values,
@@ -193,7 +199,8 @@ Answer Slave::set_slopes(const std::uint32_t* references, std::size_t count, con
         const double* at = values;
         for (std::size_t k = 0; k < count; ++k) {
             const auto& v = *found[k];
-            if (v.role != Role::input) throw Refused("'" + v.name + "' is no input, only these have slopes to be set");
+            if (v.role != Role::input && v.role != Role::slope)
+                throw Refused("'" + v.name + "' is no input, only these have slopes to be set");
             if (orders[k] != 1)
                 throw Refused("derivative " + std::to_string(orders[k]) + " of input '" + v.name +
                               "' cannot be set; inputs follow the first one");
@@ -202,11 +209,11 @@ Answer Slave::set_slopes(const std::uint32_t* references, std::size_t count, con
                     throw Refused("the slope of '" + v.name + "' must be a finite number, found " + number(*at));
         }
         for (const auto* v : found)
-            for (int j = v->index; j < v->index + v->size; ++j) {
+            for (int j = v->index; j < v->index + v->size; ++j, ++values) {
+                if (v->role == Role::slope) continue;  // rates are held during a step: inputs follow lines
                 if (numbers_.slopes[j] != *values) failed_ = 0;
-                numbers_.given[input_places_[j]] = input(j);
-                numbers_.slopes[j] = *values++;
-                numbers_.fresh[j] = numbers_.waiting[j] = 1;
+                lead(j, *values);
+                numbers_.fresh[j] = 1;
             }
         if (prepares())
             forget();
@@ -266,7 +273,8 @@ Answer Slave::differentiate(const std::uint32_t* unknowns, std::size_t unknown_c
         for (const auto* v : wanted) check_computed(*v);
         const bool moves_states = kind_ == Kind::model_exchange;
         for (const auto* v : moving)
-            if (v->role != Role::input && v->role != Role::parameter && !(moves_states && v->is_state()))
+            if (v->role != Role::input && v->role != Role::slope && v->role != Role::parameter &&
+                !(moves_states && v->is_state()))
                 throw Refused("'" + v->name + "' is neither input nor parameter" +
                               (moves_states ? " nor continuous state" : "") + ", there is no derivative by it");
         Derivatives& d = derivatives();
@@ -282,18 +290,18 @@ Answer Slave::differentiate(const std::uint32_t* unknowns, std::size_t unknown_c
 // Fills signals and, of model exchange, rates with their changes along a direction.
 void Slave::Derivatives::along(const Found& moving, const double* seed, const std::optional<Exchange>& exchange) {
     std::vector<double>* by_space[] = {nullptr, &states.q, &states.v, &states.x};
-    for (auto* part : {&inputs, &parameters, &states.q, &states.e, &states.v, &states.x})
+    for (auto* part : {&inputs, &slopes, &parameters, &states.q, &states.e, &states.v, &states.x})
         std::fill(part->begin(), part->end(), 0.0);
     for (const auto* v : moving)
         for (int e = 0; e < v->size; ++e, ++seed)
             if (!v->is_state())
-                (v->role == Role::input ? inputs : parameters)[v->index + e] += *seed;
+                (v->role == Role::input ? inputs : v->role == Role::slope ? slopes : parameters)[v->index + e] += *seed;
             else if (const int behind = v->first - static_cast<int>(states.q.size()); v->space == 1 && behind >= 0)
                 states.e[behind] += *seed;
             else
                 (*by_space[v->space])[v->first] += *seed;
     Sensitivity::Direction direction;
-    direction.u = inputs.data(), direction.p = parameters.data();
+    direction.u = inputs.data(), direction.udot = slopes.data(), direction.p = parameters.data();
     if (exchange) {
         exchange->turn(states);
         direction.q = states.q.data(), direction.v = states.v.data(), direction.x = states.x.data();

@@ -10,6 +10,7 @@ diagonal of the system every unknown counts as being in its own equation.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from mbdfmu.coordinates import ROTATIONS
 from mbdfmu.expressions import Node
@@ -54,6 +55,12 @@ class Dependencies:
         if unknown not in self._reached:
             self._reached[unknown] = frozenset(name for space, name in self.reached([unknown]) if space in _GIVEN)
         return self._reached[unknown]
+
+    def inputs_whose_rate_is_felt(self) -> frozenset[str]:
+        """Names of the inputs on whose speed anything depends: forces, rows of positions and velocities, signals."""
+        equations = chain.from_iterable(self._equations.values())
+        signals = chain.from_iterable(_symbols(s.node) for s in self._model.signals.values())
+        return self._in_constraints() | {name for space, name in chain(equations, signals) if space == "ud"}
 
     def reached(self, symbols: Iterable[Unknown], *, given_velocities: bool = False) -> set[Unknown]:
         """The symbols themselves, and those in the equations that have to be solved for them.

@@ -6,13 +6,23 @@ The order of the states is that of solver/exchange.hpp: coordinates, quaternions
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mbdfmu.coordinates import QUATERNION, ROTATIONS
 from mbdfmu.fmi.dependencies import Dependencies, Unknown
-from mbdfmu.fmi.variables import RATE, SETTING, SIGNAL, SOLVER, Kept, Table, Variable, structured
+from mbdfmu.fmi.variables import (
+    RATE,
+    SETTING,
+    SIGNAL,
+    SLOPE,
+    SOLVER,
+    Kept,
+    Table,
+    Variable,
+    rate_of,
+    structured,
+)
 from mbdfmu.lowering import Lowered
 from mbdfmu.units import differentiated
 
@@ -37,9 +47,7 @@ class State:
     @property
     def rate(self) -> str:
         """The name of its derivative ([FMI 2.0.4] section 2.2.9)."""
-        name = structured(self.signal)
-        already = re.fullmatch(r"der\((.+?)(?:,(\d+))?\)", name)
-        return f"der({already[1]},{int(already[2] or 1) + 1})" if already else f"der({name})"
+        return rate_of(structured(self.signal))
 
 
 def continuous_states(lowered: Lowered) -> list[State]:
@@ -94,6 +102,8 @@ class _ForExchange:
         self.reference = {state.symbol: self.signals[state.signal] for state in self.states}
         self.state_of = {reference: symbol for symbol, reference in self.reference.items()}
         self.by_name = {v.name: v for v in given.variables}
+        inputs = {place: name for name, place in lowered.inputs.items()}
+        self.slopes = {inputs[v.index]: v.reference for v in given.with_role(SLOPE)}
         self.rows = list(lowered.model.signals.values())
 
     def table(self) -> Table:
@@ -161,8 +171,10 @@ class _ForExchange:
                 found |= self._moved_by(name)
             elif symbol in self.reference:
                 found.add(self.reference[symbol])
-            elif space in ("u", "ud"):
+            elif space == "u":
                 found.add(self.signals[name])
+            elif space == "ud":
+                found.add(self.slopes[name])
             elif space in ("r", "turn"):
                 found |= {self.reference[s] for s in self.reference if s[0] == "q"}
         return tuple(sorted(found))
@@ -179,4 +191,5 @@ class _ForExchange:
         return {self.reference[name] for name in names}
 
     def _sorted_signals(self, names: Iterable[str]) -> tuple[int, ...]:
-        return tuple(sorted(self.signals[name] for name in names))
+        found = set(names)
+        return tuple(sorted([self.signals[n] for n in found] + [self.slopes[n] for n in found & {*self.slopes}]))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -21,11 +22,15 @@ from mbdfmu.fmi.hearing import Messages, take_the_word
 from mbdfmu.fmi.instance import said
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
 from mbdfmu.fmi.types import Value
+from mbdfmu.fmi.variables import rate_of
 from mbdfmu.results import Result
 from mbdfmu.tabular import TIME, Table
 
 _VALUES_SET = tuple(f"Set{type_}" for type_ in PYTHON)
 LAST = 3  # messages that are told of a failure
+# fmpy lets CVode take 500 steps from one of its points to the next; some twenty follow a corner of an input.
+CORNERS = 10  # at most, from one point to the next
+TOO_MUCH_WORK = "mxstep steps taken"  # as CVode says it
 _ASKED = ("getDerivatives", "getContinuousStateDerivatives", "getEventIndicators")  # in FMI 2.0 and 3.0
 _READ = ("getReal", "getFloat64", "getFloat32")
 _STORED: dict[str, type] = {"Boolean": np.bool_, "Integer": np.int32, "Enumeration": np.int32}  # else real
@@ -66,6 +71,7 @@ def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
         return True
 
     signals = _signals(facts, run)
+    pieces = _pieces(run)
     try:
         with _failures(facts, messages), _instance(facts, messages) as (folder, description, fmu):
             evaluations = _Evaluations(fmu, facts)
@@ -73,7 +79,7 @@ def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
                 _let_inputs_move(fmu, description, signals, run.t_start)
             found = simulate_fmu(
                 folder, validate=False, fmi_type="ModelExchange", solver="CVode", start_time=run.t_start,
-                stop_time=run.t_end, output_interval=run.step, relative_tolerance=run.tolerance,
+                stop_time=run.t_end, output_interval=run.step / pieces, relative_tolerance=run.tolerance,
                 start_values=dict(run.values), input=signals, output=list(names), step_finished=finished,
                 fmu_instance=fmu, model_description=description,
             )  # fmt: skip
@@ -81,7 +87,24 @@ def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
         if recorded is not None:  # what is done is kept
             error.result = _result(facts, names, recorded.result(), run.t_end, {"integrator_steps": steps}, str(error))
         raise
-    return _result(facts, names, found, run.t_end, {"integrator_steps": steps})
+    return _result(facts, names, found[_wanted(found[TIME], run, pieces)], run.t_end, {"integrator_steps": steps})
+
+
+def _pieces(run: Integration) -> int:
+    """Of the step between recorded points, so that no piece has many corners of inputs."""
+    if not run.inputs.columns:
+        return 1
+    points = np.floor((run.inputs.time - run.t_start) / run.step)
+    most = int(np.unique(points, return_counts=True)[1].max())
+    return max(1, math.ceil(most / CORNERS))
+
+
+def _wanted(time: NDArray[np.float64], run: Integration, pieces: int) -> NDArray[np.bool_]:
+    """Rows that are no ends of pieces only: recorded points, and both sides of events."""
+    place = (time - run.t_start) / run.step * pieces
+    end, same = np.isclose(place, np.round(place), rtol=0, atol=1e-6), np.diff(time) == 0
+    twice = np.append(same, False) | np.insert(same, 0, False)
+    return np.asarray(~end | twice | (np.round(place) % pieces == 0) | (time == time[-1]))
 
 
 @contextmanager
@@ -205,7 +228,8 @@ def _failures(facts: FmuInfo, messages: Messages) -> Iterator[None]:
         reason = said(complaints[-LAST:]) or error
         if _is_refusal(error):
             raise ModelError(f"FMU '{facts.name}' could not be initialised: {reason}") from error
-        raise StepFailed(f"FMU '{facts.name}' gave up: {reason}") from error
+        cure = "; give a smaller step_output, or a larger tolerance" if TOO_MUCH_WORK in str(reason) else ""
+        raise StepFailed(f"FMU '{facts.name}' gave up: {reason}{cure}") from error
     finally:
         os.chdir(here)  # where fmpy fails to load a library, it stays in the library's folder
         take_the_word()  # from the function that fmpy has made for this run
@@ -223,11 +247,30 @@ def _signals(facts: FmuInfo, run: Integration) -> NDArray[Any] | None:
         return None
     inputs = [v for v in facts.variables if v.causality == "input" and v.type != "String"]
     kinds = [(TIME, np.float64), *((v.name, _STORED.get(v.type, np.float64)) for v in inputs)]
-    signals = np.zeros(len(run.inputs.time), dtype=kinds)
-    signals[TIME] = run.inputs.time
+    table = _with_rates(run.inputs, {v.name for v in inputs})
+    signals = np.zeros(len(table.time), dtype=kinds)
+    signals[TIME] = table.time
     for variable in inputs:
-        signals[variable.name] = run.inputs.columns.get(variable.name, _start(variable))
+        signals[variable.name] = table.columns.get(variable.name, _start(variable))
     return signals
+
+
+def _with_rates(inputs: Table, known: Collection[str]) -> Table:
+    """The slopes of columns too, where they are inputs that nothing else is said of."""
+    rates = {rate_of(n): n for n in inputs.columns if rate_of(n) in known and rate_of(n) not in inputs.columns}
+    if not rates:
+        return inputs
+    size = np.diff(inputs.time)
+    moves = np.asarray(size > 0)
+    sides = np.stack([np.insert(moves, 0, False), np.append(moves, False)], axis=1)  # of rows that have them
+    row, side = np.nonzero(sides)
+    # Behind a corner is the next number: at two rows of one time fmpy would look for an event.
+    behind = np.asarray(sides.all(axis=1))[row] & (side == 1)
+    time = np.where(behind, np.nextafter(inputs.time[row], np.inf), inputs.time[row])
+    columns = {name: values[row] for name, values in inputs.columns.items()}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        columns |= {rate: (np.diff(inputs.columns[n]) / size)[row + side - 1] for rate, n in rates.items()}
+    return Table(time, columns)
 
 
 def _start(variable: FmuVariable) -> Any:

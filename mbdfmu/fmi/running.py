@@ -16,6 +16,7 @@ from mbdfmu.fmi.calls import PYTHON
 from mbdfmu.fmi.instance import Experiment, Instance, InstanceState, said
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
 from mbdfmu.fmi.types import Value
+from mbdfmu.fmi.variables import rate_of
 
 RECORDABLE = tuple(type_ for type_ in PYTHON if type_ != "String")
 _Lines = dict[str, tuple[float, float, float]]  # of inputs: time, value, slope
@@ -43,6 +44,8 @@ class FmuSimulation:
         self._fmu = Instance(facts, follows=follows)
         self._facts = facts
         self._inputs: _Lines = {}
+        follows_lines = facts.capabilities.get("canInterpolateInputs", False)
+        self._rates = set() if follows_lines else {v.name for v in facts.variables if v.causality == "input"}
         self._size = 0.0  # of the first step
         # Where no output depends on an input at once, it changes with the next doStep; so do all others.
         self.follows_inputs = bool(facts.feedthrough)
@@ -124,6 +127,9 @@ class FmuSimulation:
         variable = self._facts.variable(name)
         self._set(variable, value)
         self._fmu.call(self._fmu.calls.set_slope, variable, slope)
+        rate = rate_of(name)
+        if rate in self._rates and rate not in self._inputs:  # nothing else has been said of it
+            self._set(self._facts.variable(rate), slope)
         self._inputs[name] = (self.time, value, slope)
 
     def values(self, columns: Sequence[int] | None = None) -> NDArray[np.float64]:

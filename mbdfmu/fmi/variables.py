@@ -23,16 +23,18 @@ from mbdfmu.fmi.types import Enumeration, Value
 from mbdfmu.lowering import Lowered
 from mbdfmu.schemes import Scheme
 from mbdfmu.signals import Signal
+from mbdfmu.units import differentiated
 
 # Numbers in interface.mbd are places in these, as in solver/interface.hpp.
 TYPES = ("Real", "Integer", "Boolean", "String", "Enumeration")
-ROLES = SIGNAL, PARAMETER, INPUT, SETTING, TEXT, EVENTS, RATE = (
-    "signal", "parameter", "input", "setting", "text", "events", "rate",
+ROLES = SIGNAL, PARAMETER, INPUT, SETTING, TEXT, EVENTS, RATE, SLOPE = (
+    "signal", "parameter", "input", "setting", "text", "events", "rate", "slope",
 )  # fmt: skip
 VARIABILITIES = ("constant", "fixed", "tunable", "discrete", "continuous")
 SPACES = {"q": 1, "v": 2, "x": 3}
 
-SETTINGS_FROM, OTHERS_FROM = 1_000_000, 2_000_000  # value references, which stay when the model gets more signals
+# Value references, which stay when the model gets more signals.
+SETTINGS_FROM, OTHERS_FROM, SLOPES_FROM = 1_000_000, 2_000_000, 4_000_000
 SOLVER = "solver."
 OPTIONS = "solver.options."
 START = ".start"
@@ -93,7 +95,7 @@ class Variable:
     @property
     def settable(self) -> bool:
         """Whether an environment may give it a value at all."""
-        return self.role in (PARAMETER, INPUT, SETTING)
+        return self.role in (PARAMETER, INPUT, SETTING, SLOPE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +127,7 @@ def table_of(
     of_signal = _SignalVariables(lowered)
     rows = enumerate(lowered.model.signals.values())
     variables = [of_signal(k, s) for k, s in rows if s.causality != "local" or s.name in wanted]
-    variables += [*_setting_variables(settings, assemble), *_others(lowered, tool)]
+    variables += [*of_signal.slopes(), *_setting_variables(settings, assemble), *_others(lowered, tool)]
     _check_names(variables)
     return Table(model=lowered.model.description.name, variables=tuple(variables))
 
@@ -133,6 +135,12 @@ def table_of(
 def structured(name: str) -> str:
     """A signal's name in FMI's structured naming, which knows der(x) but nothing behind it: `x.der.start`."""
     return re.sub(r"^der\(([\w.]+)\)(\.\w+)$", r"\1.der\2", name)
+
+
+def rate_of(name: str) -> str:
+    """What the rate of a variable is called ([FMI 2.0.4] section 2.2.9)."""
+    already = re.fullmatch(r"der\((.+?)(?:,(\d+))?\)", name)
+    return f"der({already[1]},{int(already[2] or 1) + 1})" if already else f"der({name})"
 
 
 def _wanted(lowered: Lowered, patterns: Iterable[str] | None) -> set[str]:
@@ -159,6 +167,8 @@ class _SignalVariables:
         self.dependencies = Dependencies(lowered)
         self.references = {name: k for k, name in enumerate(lowered.model.signals)}
         self.nominals = {s.name: s.nominal for s in lowered.model.states}
+        inputs, felt = lowered.model.inputs, self.dependencies.inputs_whose_rate_is_felt()
+        self.felt = {s.name: SLOPES_FROM + self.references[s.name] for s in inputs if s.name in felt}
 
     def __call__(self, k: int, signal: Signal) -> Variable:
         common: dict[str, Any] = {
@@ -173,6 +183,16 @@ class _SignalVariables:
             return Variable(role=PARAMETER, index=index, kept=self._kept(signal.name), **common)
         return Variable(role=SIGNAL, index=k, nominal=self._nominal(signal), depends=self._depends(signal),
                         initially=self._initially(signal), **common)  # fmt: skip
+
+    def slopes(self) -> Iterator[Variable]:
+        """The rates of inputs are inputs too: what comes from outside has none that an FMU could find."""
+        for name, reference in self.felt.items():
+            of = self.lowered.model.signals[name]
+            yield Variable(
+                reference=reference, name=rate_of(structured(name)), role=SLOPE, index=self.lowered.inputs[name],
+                causality="input", start=0.0, unit=differentiated(of.unit),
+                text=f"rate of {name}, which the model feels; 0 while {name} is held",
+            )  # fmt: skip
 
     def _kept(self, name: str) -> Kept | None:
         """The coordinates whose start value the parameter is."""
@@ -194,7 +214,9 @@ class _SignalVariables:
         return self._sorted(self.dependencies.at_start(signal.node))
 
     def _sorted(self, names: Iterable[str]) -> tuple[int, ...]:
-        return tuple(sorted(self.references[name] for name in names))
+        """Of names and, where these are of inputs whose rate is felt, of the rates."""
+        found = set(names)
+        return tuple(sorted([self.references[name] for name in found] + [self.felt[n] for n in found & {*self.felt}]))
 
 
 # ---------------------------------------------------------------- settings and the rest

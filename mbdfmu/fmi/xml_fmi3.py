@@ -21,7 +21,7 @@ from mbdfmu.fmi.markup import (
     written_xml,
 )
 from mbdfmu.fmi.types import QUANTITIES
-from mbdfmu.fmi.variables import Table, Variable
+from mbdfmu.fmi.variables import SLOPE, Table, Variable
 
 ELEMENTS = {
     "Real": "Float64", "Integer": "Int32", "Boolean": "Boolean", "Enumeration": "Enumeration", "String": "String",
@@ -68,7 +68,8 @@ def _add_types(root: etree._Element, table: Table, names: Mapping[str, str]) -> 
 
 def _add_variable(parent: etree._Element, v: Variable, types: Mapping[str, str]) -> None:
     """Section 2.4.7; `initial` is the default of causality and variability everywhere."""
-    within = True if v.type == "Real" and v.variability == "continuous" and v.causality != "independent" else None
+    moving = v.type == "Real" and v.variability == "continuous" and v.causality != "independent"
+    within = True if moving and v.role != SLOPE else None  # inputs lead to what they are set to
     element = etree.SubElement(parent, ELEMENTS[v.type], attributes(
         name=v.name, valueReference=v.reference, description=v.text or None, causality=v.causality,
         variability=v.variability, intermediateUpdate=within, **details(v, types),
