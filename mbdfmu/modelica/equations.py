@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from mbdfmu.errors import ModelError
 from mbdfmu.modelica.balances import Balances, rotation_matrix
+from mbdfmu.modelica.freedoms import freedoms
 from mbdfmu.modelica.laws import Laws, refused
 from mbdfmu.modelica.sheet import plain
 from mbdfmu.modelica.subject import Subject
@@ -19,7 +20,8 @@ def written(subject: Subject) -> str:
     model = subject.model
     if problems := list(refused(model)):
         raise ModelError(problems)
-    laws = Laws(subject, plain)
+    start = subject.start
+    laws = Laws(subject, plain, freedoms=freedoms(model, start, frozenset(start.redundant)))
     laws.given()
     balances = Balances(model, frozenset(subject.start.redundant))
     _orientations(laws, balances)
@@ -30,6 +32,7 @@ def written(subject: Subject) -> str:
         laws.winding(w)
     for held in balances.held:
         laws.held(held)
+    laws.wishes()
     for multiplier in balances.silent:
         laws.sheet.known[multiplier] = "0"
     for force in model.forces:  # what forces do stands before the balances that share it

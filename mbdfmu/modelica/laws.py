@@ -16,6 +16,7 @@ from mbdfmu.expressions.opcodes import LOAD, SUB
 from mbdfmu.modelica.balances import Held, Turning, is_rotation
 from mbdfmu.modelica.events import Occurring, at_start, becoming, together
 from mbdfmu.modelica.formulas import BEFORE, TRUTH
+from mbdfmu.modelica.freedoms import Freedoms
 from mbdfmu.modelica.sheet import Condition, Kind, Part, Port, Section, Sheet, Written
 from mbdfmu.modelica.start import start_values
 from mbdfmu.modelica.subject import Subject
@@ -50,14 +51,16 @@ class Laws:
 
     def __init__(
         self, subject: Subject, kind: Callable[[str], Kind], taken: Iterable[str] = (), *, numbers: bool = False,
-        port: Port | None = None,
+        port: Port | None = None, freedoms: Freedoms | None = None,
     ) -> None:  # fmt: skip
         """`numbers`: start values are no parameters, but numbers and formulas where they count.
+
+        `freedoms`: which of these are guesses, closed by initial equations; none: all are fixed, and gaps looked at.
 
         `port` gives inputs and outputs a class and a place.
         """
         self.m, self.start, self._about = subject.model, subject.start, subject.about
-        self.symbol, self._port = self.m.graph.symbol, port
+        self.symbol, self._port, self.freedoms = self.m.graph.symbol, port, freedoms
         self._title = identifier(self.m.description.name)
         self._unnamed = start_values(self.m) if numbers else {}
         settled = {s.node: self.start.values[name] for name, s in self._unnamed.items() if s.causality == "parameter"}
@@ -111,9 +114,11 @@ class Laws:
         rate, acceleration = sheet.name(v, c.rate), sheet.name(a, f"{c.name}.acceleration")
         if not is_rotation(c):
             name = sheet.name(q, c.name)
-            sheet.declare(heading, name, c.unit, sheet.text_of(name), self._started(q, place))
+            fixed = self.freedoms is None or c.name not in self.freedoms.places
+            sheet.declare(heading, name, c.unit, sheet.text_of(name), self._started(q, place), fixed=fixed)
             section.say(f"der({name}) = {rate}")
-        sheet.declare(heading, rate, unit, sheet.text_of(rate), self._started(v, speed))
+        fixed = self.freedoms is None or c.name not in self.freedoms.speeds
+        sheet.declare(heading, rate, unit, sheet.text_of(rate), self._started(v, speed), fixed=fixed)
         sheet.declare(heading, acceleration, differentiated(unit), sheet.text_of(acceleration))
         section.say(f"der({rate}) = {acceleration}")
 
@@ -124,14 +129,17 @@ class Laws:
         symbols = [self.symbol("q", f"{turning.body}.{e}") for e in QUATERNION]
         for symbol, rate, start in zip(symbols, turning.rates, starts, strict=True):
             name = sheet.name(symbol, symbol.value[1])
-            sheet.declare(heading, name, "1", sheet.text_of(name), self._started(symbol, start))
+            fixed = self.freedoms is None or symbol.value[1] not in self.freedoms.places
+            sheet.declare(heading, name, "1", sheet.text_of(name), self._started(symbol, start), fixed=fixed)
             section.say(f"der({name}) = ", rate + self.closing * turning.excess * symbol)
+        if self.freedoms is not None:
+            sheet.initial.say("0 = ", turning.excess)
         return section
 
     def winding(self, w: Winding) -> None:
         """An angle that is integrated, for its full turns (T22.3)."""
         name = self.sheet.known[self.symbol("turn", w.name)] = self.sheet.names.new(f"{w.name}.counted")
-        moved = self.start.moved and w.name in self.start.values
+        moved = any(symbol.value[0] == "q" for symbol in self.start.moved) and w.name in self.start.values
         start = self.m.graph.const(self.start.values[w.name]) if moved else w.start
         self.sheet.declare("turns", name, "rad", f"{w.name}, for its full turns", start)
         self.sheet.section("turns", "turn").say(f"der({name}) = ", self.m.rate(w.node))
@@ -139,7 +147,7 @@ class Laws:
     def _started(self, symbol: Node, said: Node) -> Node:
         """The model's own expression, or where assembly has brought it."""
         signal = self.sheet.signal_of(symbol)
-        return self.m.graph.const(self.start.values[signal.name]) if signal and self.start.moved else said
+        return self.m.graph.const(self.start.values[signal.name]) if signal and symbol in self.start.moved else said
 
     def states(self) -> None:
         """Differential states."""
@@ -150,7 +158,8 @@ class Laws:
             rate = self.symbol("xd", s.name)
             name = sheet.name(self.symbol("x", s.name), s.name)
             sheet.known[rate] = f"der({name})"
-            sheet.declare(heading, name, s.unit, sheet.text_of(name), s.start, fixed=s.name not in set_by_events)
+            start = s.start if s.name not in set_by_events else None  # else said by an initial equation
+            sheet.declare(heading, name, s.unit, sheet.text_of(name), start)
             _solve(section, s.equation, rate)
 
     def unknowns(self) -> None:
@@ -187,9 +196,20 @@ class Laws:
             symbol = self.symbol("gap", name)
             sheet.known[symbol] = name
             terms.append(factor * self.closing ** (len(factors) - order) * symbol)
-            self.check(held.element, name, row.unit, is_rate=is_rate)
+            self.close(held.element, name, row.unit, is_rate=is_rate)
         section.say("0 = ", self.m.graph.sum(terms))
         return section
+
+    def close(self, element: str, gap: str, unit: str, *, is_rate: bool) -> None:
+        """The gap, or its rate, is none at the start: guesses follow from that; what a tool finds is looked at."""
+        if self.freedoms is not None:
+            self.sheet.initial.say(f"{gap} = 0")
+        self.check(element, gap, unit, is_rate=is_rate)
+
+    def wishes(self) -> None:
+        """What joints are said to start with."""
+        for wish in self.freedoms.wishes if self.freedoms else ():
+            self.sheet.initial.say("0 = ", wish.value)
 
     def check(self, element: str, gap: str, unit: str, *, is_rate: bool) -> None:
         """The gap, or its rate, must be none at the start; `unit` is that of the gap."""

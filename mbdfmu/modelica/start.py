@@ -10,7 +10,8 @@ from mbdfmu.analyses import Simulation
 from mbdfmu.coordinates import QUATERNION
 from mbdfmu.errors import ModelError, StepFailed
 from mbdfmu.expressions import Node, evaluate
-from mbdfmu.modelica.balances import is_rotation
+from mbdfmu.expressions.opcodes import LOAD
+from mbdfmu.modelica.balances import is_rotation, rotation_matrix
 from mbdfmu.signals import Signal, SymbolicModel
 
 _MOMENTS = (1e-3, 1e-2, 1e-1)  # s: after which rows that repeat others still do, unless the start is a singular pose
@@ -28,7 +29,7 @@ class Start:
     values: Mapping[str, float]
     redundant: Mapping[int, str]  # by the number of the row, in words
     length: float  # m, of the model
-    moved: bool  # whether joints have moved it from where the model's own expressions say
+    moved: frozenset[Node]  # positions and velocities that joints have moved from what the model's own expressions say
     rounds: int  # of events at the start, each made true by those before: at most so many, at least one
 
     @classmethod
@@ -64,14 +65,25 @@ def start_values(model: SymbolicModel) -> dict[str, Signal]:
     return {n: s for n, s in model.signals.items() if n.endswith(".start") and s.causality in kinds and n not in own}
 
 
-def _moved(model: SymbolicModel, values: Mapping[str, float]) -> bool:
+def known_at(model: SymbolicModel, values: Mapping[str, float]) -> dict[Node, float]:
+    """The values of symbols where signals have these."""
+    symbol = model.graph.symbol
+    known = {s.node: values[s.name] for s in model.signals.values() if s.node.op == LOAD}
+    known |= {symbol("turn", w.name): values[w.name] for w in model.windings if w.name in values}
+    for body in model.bodies if model.dimensions == 3 else []:
+        matrix = rotation_matrix(model, body.name)
+        known |= dict(zip(matrix, map(float, evaluate(list(matrix.values()), known)), strict=True))
+    return known | {model.motion.pace: 1.0}
+
+
+def _moved(model: SymbolicModel, values: Mapping[str, float]) -> frozenset[Node]:
     given = {s.node: values[s.name] for s in model.parameters}
     said = dict(_said(model))
     expected = evaluate(list(said.values()), given)
     shown = {s.node: values[name] for name, s in model.signals.items()}
-    found = [shown[symbol] for symbol in said]
-    size = max([1.0, *map(abs, found)])
-    return any(not abs(e - f) <= _SAME * size for e, f in zip(expected, found, strict=True))
+    found = {symbol: shown[symbol] for symbol in said}
+    size = max([1.0, *map(abs, found.values())])
+    return frozenset(s for s, e in zip(said, expected, strict=True) if not abs(e - found[s]) <= _SAME * size)
 
 
 def _said(model: SymbolicModel) -> Iterator[tuple[Node, Node]]:

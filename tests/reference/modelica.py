@@ -45,10 +45,12 @@ def driving(text: str, inputs: dict[str, tuple[float, float]]) -> dict[str, str]
 
 
 def simulated(
-    text: str, name: str, end: float, inputs: dict[str, tuple[float, float]], *, solver: str = "rk-like", **options: Any
-) -> Any:
-    """By rumoca; inputs are ramps of the model around ours."""
-    given = ", ".join(f"{name}={formula}" for name, formula in driving(text, inputs).items())
+    text: str, name: str, end: float, inputs: dict[str, tuple[float, float]], *, solver: str = "rk-like",
+    parameters: dict[str, float] | None = None, **options: Any,
+) -> Any:  # fmt: skip
+    """By rumoca; inputs are ramps of the model around ours, parameters are changed there."""
+    changed = {identifier(name): repr(value) for name, value in (parameters or {}).items()}
+    given = ", ".join(f"{name}={formula}" for name, formula in (driving(text, inputs) | changed).items())
     text += f"\nmodel Driven\n  {identifier(name)} m({given});\nend Driven;\n"
     roots = options.pop("roots", None)
     config = rumoca.SimConfig(rtol=TIGHT, atol=TIGHT / 10, solver=solver, **options)
@@ -87,11 +89,12 @@ def scale(values: Any) -> float:
 def compared(model: mbd.Model, end: float, folder: Path, signals: list[str] | None = None, **options: Any) -> None:
     """The text's coordinates and outputs are those of `simulate`, to 1e-5 of their range."""
     assemble, solver = options.pop("assemble", None), options.pop("solver", "rk-like")
+    parameters = options.get("parameters")
     chosen = signals if signals is not None else shown(model)
     text = exported(model, folder, assemble=assemble, signals=[n for n in chosen if n not in model.description.outputs])
     read(text)
     inputs = ramps(model)
-    result = simulated(text, model.name, end, inputs, solver=solver)
+    result = simulated(text, model.name, end, inputs, solver=solver, parameters=parameters)
     names = {name: f"m.{identifier(name)}" for name in chosen}
     found = deviations(model, end, names, result, inputs, assemble=assemble, **options)
     worst = max(found, key=found.__getitem__)
