@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from modelica_samples import cases, sample
-from reference.modelica import POINTS, TIGHT, deviations, driving, ramps, read
+from reference.modelica import POINTS, TIGHT, deviations, driving, exported, ramps, read
 from reference.models import link, on
 from reference.models import model as planar_model
 
@@ -24,11 +24,15 @@ import mbdfmu as mbd
 from mbdfmu.counterparts import Counterpart, Library, Local
 from mbdfmu.forces import ForceElement
 from mbdfmu.joints import JointElement
+from mbdfmu.lowering import lower
 from mbdfmu.modelica import multibody
 from mbdfmu.modelica.multibody.acting import LOAD
+from mbdfmu.modelica.multibody.beginning import Beginning
 from mbdfmu.modelica.multibody.collector import PORTS
+from mbdfmu.modelica.multibody.independent import choose, labels, numbered
 from mbdfmu.modelica.multibody.mechanism import PARTS
 from mbdfmu.modelica.multibody.sensors import SENSORS
+from mbdfmu.modelica.multibody.tree import spanning_tree
 from mbdfmu.modelica.subject import Subject
 from mbdfmu.modelica.words import identifier
 from mbdfmu.signals import Signal
@@ -456,3 +460,43 @@ def test_our_own_models_move_as_here(name: str) -> None:
 @pytest.mark.parametrize(("section", "name", "dimensions"), list(cases()))
 def test_every_joint_and_force_moves_as_here(section: str, name: str, dimensions: int) -> None:
     compare(sample(section, name, dimensions), 0.4)
+
+
+# ---------------------------------------------------------------- the start
+
+
+def fixed_joints(text: str) -> list[str]:
+    """Joints of which a coordinate starts where it is said to."""
+    return re.findall(r"(\w+)\(n=[^;]*?phi\(start=[^;]*?fixed=true\),\s*w\(", text)
+
+
+@pytest.mark.parametrize(("name", "joint"), [("slider_crank", "shaft"), ("andrews", "O"), ("slider_crank3d", "shaft"),
+                                             ("four_bar3d", "shaft")])  # fmt: skip
+def test_the_freedom_is_that_of_the_joint_that_is_given(name: str, joint: str, tmp_path: Path) -> None:
+    assert fixed_joints(exported(mbd.models.load(name), tmp_path, "multibody")) == [joint]
+
+
+@pytest.mark.parametrize("name", ["slider_crank3d", "four_bar3d"])
+def test_a_loop_in_space_is_closed_at_the_start(name: str, tmp_path: Path) -> None:
+    """Three positions and three speeds of the six rows follow from the gaps, at the speed that is a parameter."""
+    text = exported(mbd.models.load(name), tmp_path, "multibody")
+    for k in (1, 2, 3):
+        assert f"  ball.gap[{k}] = 0;" in text and f"  ball.gap_rate[{k}] = 0;" in text
+    assert re.search(r"w\(start=speed,\s*fixed=true\)", text)
+    assert text.count("fixed=true") == 2
+
+
+@pytest.mark.parametrize("name", mbd.models.names())
+def test_as_many_starts_are_fixed_as_there_are_freedoms(name: str, tmp_path: Path) -> None:
+    """From each row beside the tree follows one coordinate, or its rate."""
+    model = mbd.models.load(name)
+    lowered = Subject(lowered=lower(model.description), begin=model.start, wanted=[], about="")
+    m, start = lowered.model, lowered.start
+    tree = spanning_tree(m)
+    choice = choose(m, tree, Beginning(m, start), start)
+    carrying = labels(tree.joints)
+    beside = [(k, row) for k, label, row, active in numbered(m) if active and label not in carrying]
+    closed = [row.level for k, row in beside if k not in choice.repeated and row.level != "acceleration"]
+    if choice.closes:
+        assert len(choice.dependent) == closed.count("position")
+        assert len(choice.rates) == len(closed)

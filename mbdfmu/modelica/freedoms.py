@@ -69,6 +69,13 @@ def freedoms(model: SymbolicModel, start: Start, dropped: Collection[int]) -> Fr
     return Freedoms(by_level["position"][0], by_level["velocity"][0], wishes)
 
 
+def given_places(model: SymbolicModel, start: Start) -> set[str]:
+    """Coordinates of which the model gives a number."""
+    known = known_at(model, start.values)
+    names = [c.name for c in model.coordinates]
+    return _given(names, model.position_starts, lambda nodes: [float(x) for x in evaluate(nodes, known)])
+
+
 def _given(names: Iterable[str], starts: Sequence[Node], numbers: Numbers) -> set[str]:
     """Where a number is given, of which others may be formulas."""
     zeros = (n.op not in (LOAD, CONST) or value == 0 for n, value in zip(starts, numbers(starts), strict=True))
@@ -164,7 +171,8 @@ def _matrix(rows: Sequence[Slopes], columns: Sequence[str]) -> Array:
 def _independent(rows: Mapping[int, Slopes]) -> list[int]:
     """Those that say something new, in order."""
     columns = sorted({name for row in rows.values() for name in row})
-    basis, kept = np.zeros((0, len(columns))), []
+    basis = np.zeros((0, len(columns)))
+    kept: list[int] = []
     for k, row in zip(rows, _matrix(list(rows.values()), columns), strict=True):
         apart = row - basis.T @ (basis @ row)
         apart -= basis.T @ (basis @ apart)

@@ -55,12 +55,13 @@ class Laws:
     ) -> None:  # fmt: skip
         """`numbers`: start values are no parameters, but numbers and formulas where they count.
 
-        `freedoms`: which of these are guesses, closed by initial equations; none: all are fixed, and gaps looked at.
+        `freedoms`: which of these are guesses, closed by initial equations; none: gaps are only looked at.
 
         `port` gives inputs and outputs a class and a place.
         """
         self.m, self.start, self._about = subject.model, subject.start, subject.about
-        self.symbol, self._port, self.freedoms = self.m.graph.symbol, port, freedoms
+        self.symbol, self._port = self.m.graph.symbol, port
+        self._closes, self.guesses = freedoms is not None, freedoms or Freedoms(frozenset(), frozenset(), ())
         self._title = identifier(self.m.description.name)
         self._unnamed = start_values(self.m) if numbers else {}
         settled = {s.node: self.start.values[name] for name, s in self._unnamed.items() if s.causality == "parameter"}
@@ -114,10 +115,10 @@ class Laws:
         rate, acceleration = sheet.name(v, c.rate), sheet.name(a, f"{c.name}.acceleration")
         if not is_rotation(c):
             name = sheet.name(q, c.name)
-            fixed = self.freedoms is None or c.name not in self.freedoms.places
+            fixed = c.name not in self.guesses.places
             sheet.declare(heading, name, c.unit, sheet.text_of(name), self._started(q, place), fixed=fixed)
             section.say(f"der({name}) = {rate}")
-        fixed = self.freedoms is None or c.name not in self.freedoms.speeds
+        fixed = c.name not in self.guesses.speeds
         sheet.declare(heading, rate, unit, sheet.text_of(rate), self._started(v, speed), fixed=fixed)
         sheet.declare(heading, acceleration, differentiated(unit), sheet.text_of(acceleration))
         section.say(f"der({rate}) = {acceleration}")
@@ -129,10 +130,10 @@ class Laws:
         symbols = [self.symbol("q", f"{turning.body}.{e}") for e in QUATERNION]
         for symbol, rate, start in zip(symbols, turning.rates, starts, strict=True):
             name = sheet.name(symbol, symbol.value[1])
-            fixed = self.freedoms is None or symbol.value[1] not in self.freedoms.places
+            fixed = symbol.value[1] not in self.guesses.places
             sheet.declare(heading, name, "1", sheet.text_of(name), self._started(symbol, start), fixed=fixed)
             section.say(f"der({name}) = ", rate + self.closing * turning.excess * symbol)
-        if self.freedoms is not None:
+        if any(symbol.value[1] in self.guesses.places for symbol in symbols):
             sheet.initial.say("0 = ", turning.excess)
         return section
 
@@ -202,13 +203,13 @@ class Laws:
 
     def close(self, element: str, gap: str, unit: str, *, is_rate: bool) -> None:
         """The gap, or its rate, is none at the start: guesses follow from that; what a tool finds is looked at."""
-        if self.freedoms is not None:
+        if self._closes:
             self.sheet.initial.say(f"{gap} = 0")
         self.check(element, gap, unit, is_rate=is_rate)
 
     def wishes(self) -> None:
         """What joints are said to start with."""
-        for wish in self.freedoms.wishes if self.freedoms else ():
+        for wish in self.guesses.wishes:
             self.sheet.initial.say("0 = ", wish.value)
 
     def check(self, element: str, gap: str, unit: str, *, is_rate: bool) -> None:
@@ -298,7 +299,7 @@ class Laws:
         yield f"model {self._title}{comment(d.text)}"
         yield from local
         yield from written.function()
-        yield from self._headed("parameters", written.parameters(self.start.values, d.parameters))
+        yield from self._headed("parameters", written.parameters(self.start.values))
         if written.uses(self.closing):
             rate = f'parameter Real {_CLOSING}(unit="1/s", min=0) = {number(_CLOSING_RATE)}'
             yield wrapped(f"{rate}{comment(_CLOSING_TEXT)};")

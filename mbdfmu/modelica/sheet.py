@@ -225,9 +225,9 @@ class Written:
         """That reads curves, if there are any."""
         return self._sheet._tables.function()
 
-    def parameters(self, values: Mapping[str, float], wanted: Iterable[str]) -> Iterator[str]:
-        """Those that anything depends on, those that are wanted in any case, and what follows from parameters."""
-        used = {s.value[1] for s in self._symbols if s.value[0] == "p"} | {*wanted}
+    def parameters(self, values: Mapping[str, float]) -> Iterator[str]:
+        """Those that anything depends on, and what follows from parameters."""
+        used = {s.value[1] for s in self._symbols if s.value[0] == "p"}
         for name, s in self._sheet.shown.items():
             if s.causality == "parameter" and s.name in used:
                 value = number(values[s.name])

@@ -20,6 +20,7 @@ from mbdfmu.modelica.start import Start
 from mbdfmu.signals import SymbolicModel
 from mbdfmu.vectors import turned
 
+_MET = 1e-6  # of a start that is said, where assembly has moved the model there
 _NEARLY_LOCKED = 0.3  # the cosine of the middle angle below which the other sequence is better: its own is larger then
 
 
@@ -36,16 +37,24 @@ class Turn(NamedTuple):
 
 
 class Beginning:
-    """What every coordinate starts from; coordinates of `dependent` follow from the others."""
+    """What every coordinate starts from; coordinates of `dependent`, and their `rates`, follow from the others."""
 
-    def __init__(self, model: SymbolicModel, start: Start, dependent: Collection[tuple[str, str]]) -> None:
-        self._m, self._dependent = model, dependent
+    def __init__(
+        self, model: SymbolicModel, start: Start, dependent: Collection[tuple[str, str]] = (),
+        rates: Collection[tuple[str, str]] = (),
+    ) -> None:  # fmt: skip
+        self._m, self._dependent, self._rates = model, dependent, rates
         self.given = dict(_given(model, start))
         self._numbers = {s.node: start.values[s.name] for s in model.parameters}
 
-    def is_fixed(self, owner: str, key: str) -> bool:
-        """Whether the coordinate of a joint (or of `BODY free`) starts exactly there."""
-        return (owner, key) not in self._dependent
+    def is_fixed(self, owner: str, key: str, *, rate: bool) -> bool:
+        """Whether the coordinate of a joint (or of `BODY free`), or its rate, starts exactly there."""
+        return (owner, key) not in (self._rates if rate else self._dependent)
+
+    def is_met(self, said: Node, found: Node) -> bool:
+        """Whether a node begins where it is said to."""
+        said_at, found_at = (float(x) for x in evaluate([said, self(found)], self._numbers))
+        return abs(said_at - found_at) <= _MET * max(1.0, abs(said_at))
 
     def __call__(self, node: Node) -> Node:
         """A node at the start."""
@@ -93,21 +102,20 @@ def _given(model: SymbolicModel, start: Start) -> dict[Node, Node]:
     """The symbols of coordinates, velocities and counted turns at the start."""
     symbol, const = model.graph.symbol, model.graph.const
     found: dict[Node, Node] = {}
-    if start.moved:
+    for c, place, speed in zip(model.coordinates, model.position_starts, model.velocity_starts, strict=True):
+        if not is_rotation(c):
+            found[symbol("q", c.name)] = place
+        found[symbol("v", c.name)] = speed
+    bodies = model.bodies if model.dimensions == 3 else []
+    turns = [symbol("q", f"{b.name}.{e}") for b in bodies for e in QUATERNION]
+    found |= dict(zip(turns, model.orientation_starts, strict=True))
+    found |= {symbol("turn", w.name): w.start for w in model.windings}
+    for space in {s.value[0] for s in start.moved}:  # angles of joints are those of all bodies' places together
         for s in model.signals.values():
-            if s.node.support == {s.node} and s.node.value[0] in "qv":
+            if s.node.support == {s.node} and s.node.value[0] == space:
                 found[s.node] = const(start.values[s.name])
-        names = [w.name for w in model.windings if w.name in start.values]
+        names = [w.name for w in model.windings if space == "q" and w.name in start.values]
         found |= {symbol("turn", name): const(start.values[name]) for name in names}
-    else:
-        for c, place, speed in zip(model.coordinates, model.position_starts, model.velocity_starts, strict=True):
-            if not is_rotation(c):
-                found[symbol("q", c.name)] = place
-            found[symbol("v", c.name)] = speed
-        bodies = model.bodies if model.dimensions == 3 else []
-        turns = [symbol("q", f"{b.name}.{e}") for b in bodies for e in QUATERNION]
-        found |= dict(zip(turns, model.orientation_starts, strict=True))
-        found |= {symbol("turn", w.name): w.start for w in model.windings}
     found[symbol("t", "time")] = model.graph.zero
     found[model.motion.pace] = model.graph.one
     if model.dimensions == 3:

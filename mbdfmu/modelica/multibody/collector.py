@@ -15,6 +15,7 @@ from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
 from mbdfmu.expressions.opcodes import LOAD as SYMBOL
 from mbdfmu.modelica.balances import Balances, Held
+from mbdfmu.modelica.freedoms import Freedoms
 from mbdfmu.modelica.icon import icon, port_extent
 from mbdfmu.modelica.laws import Laws, refused
 from mbdfmu.modelica.multibody.acting import LOAD, LOAD_TEXT, Acting
@@ -57,16 +58,19 @@ class _Collector:
         self.m = subject.model
         self.graph = self.m.graph
         tree = spanning_tree(self.m)
-        choice = choose(self.m, tree, Beginning(self.m, subject.start, ()), subject.start)
+        choice = choose(self.m, tree, Beginning(self.m, subject.start), subject.start)
         self.tree = tree.without(choice.written_out)
         forces: list[Any] = list(self.m.description.forces.values())
         facts = [*self.tree.local.values(), *(force.counterpart(self.m.dimensions) for force in forces)]
         self.classes = {LOAD: LOAD_TEXT} | {fact.name: fact.text for fact in facts if isinstance(fact, Local)}
-        self.laws = Laws(subject, typed, [WORLD, "SI", *self.classes], numbers=True, port=self._port)
+        places, speeds = (frozenset(key for _, key in keys) for keys in (choice.dependent, choice.rates))
+        guesses = Freedoms(places, speeds, ())
+        self.laws = Laws(subject, typed, [WORLD, "SI", *self.classes], numbers=True, port=self._port,
+                         freedoms=guesses if choice.closes else None)  # fmt: skip
         self.sheet = self.laws.sheet
         self.laws.given()
         self.sheet.reserve(_COMPONENTS)
-        self.begin = Beginning(self.m, subject.start, choice.dependent)
+        self.begin = Beginning(self.m, subject.start, choice.dependent, choice.rates)
         read = list(self._read(subject))
         self.mechanism = Mechanism(self.m, self.tree, self.begin, self.sheet.names, self.sheet.known, carried(read))
         watch(self.mechanism, [s.node for s in self.laws.wanted])
@@ -136,8 +140,8 @@ class _Collector:
             rows = [row for primitive in by_label[label].primitives for row in primitive.rows]
             for row, multiplier, gap in zip(rows, fact.multipliers, fact.gaps, strict=True):
                 self.sheet.known[self.graph.symbol("lam", f"{label} ({row.direction})")] = f"{component}.{multiplier}"
-                self.laws.check(label, f"{component}.{gap}", row.unit, is_rate=False)
-                self.laws.check(label, f"{component}.{gap.replace('gap', 'gap_rate')}", row.unit, is_rate=True)
+                self.laws.close(label, f"{component}.{gap}", row.unit, is_rate=False)
+                self.laws.close(label, f"{component}.{gap.replace('gap', 'gap_rate')}", row.unit, is_rate=True)
 
     def _own_coordinates(self) -> None:
         """That belong to no body."""

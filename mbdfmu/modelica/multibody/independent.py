@@ -13,13 +13,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mbdfmu.description import GROUND
 from mbdfmu.expressions import Node, evaluate
 from mbdfmu.frames import Row
 from mbdfmu.modelica.balances import gradient, slopes
+from mbdfmu.modelica.freedoms import given_places
 from mbdfmu.modelica.multibody.tree import Tree
 from mbdfmu.modelica.start import Start
 from mbdfmu.signals import SymbolicModel
 
+_SLIGHT = 1e-2  # of a row of length one: a coordinate that hardly closes it
 _REPEATS = 1e-8  # what is left of a row that repeats others, of what it was
 Place = Callable[[Node], Node]  # a node at the start
 Entries = list[tuple[str, Node]]
@@ -30,11 +33,15 @@ Array = npt.NDArray[Any]
 class Choice:
     """What the start decides.
 
-    Coordinates, as (joint or `BODY free`, key), that follow from loops of the library; rows that repeat others, and
-    joints which cannot close a loop of the library since some of their rows do.
+    Coordinates, as (joint or `BODY free`, key), and their rates that follow from loops; rows that repeat others, and
+    joints which cannot close a loop of the library since some of their rows do. `closes`: what is closed by
+    accelerations is among the loops; else one of its coordinates is an angle of a ball or of a body that is free in
+    space, of which the library fixes all or none: then all start as they are said to.
     """
 
     dependent: frozenset[tuple[str, str]]
+    rates: frozenset[tuple[str, str]]
+    closes: bool
     repeated: frozenset[int]
     written_out: frozenset[str]
 
@@ -49,19 +56,23 @@ def numbered(model: SymbolicModel) -> Iterator[tuple[int, str, Row, bool]]:
 def choose(model: SymbolicModel, tree: Tree, begin: Place, start: Start) -> Choice:
     """At the start, with the rows that the solver lets go there since they repeat others."""
     redundant = start.redundant
-    if not (tree.closing or redundant):
-        return Choice(frozenset(), frozenset(), frozenset())
+    carrying = labels(tree.joints)
+    if not any(active and row.level != "acceleration" and label not in carrying
+               for _, label, row, active in numbered(model)):  # fmt: skip
+        return Choice(frozenset(), frozenset(), True, frozenset(), frozenset())
     names = {f"joint '{name}'": name for name in (*tree.joints, *tree.closing)}
     loops: dict[str, list[tuple[int, Row]]] = {name: [] for name in tree.closing}
-    held, own = [], []
+    held: list[Row] = []
+    own: list[tuple[int, Row]] = []
+    speeds: list[tuple[int, Row]] = []
     for k, label, row, active in numbered(model):
         name = names.get(label, "")
         if name in loops:
             loops[name].append((k, row))
         elif name:
             held.append(row)
-        elif active and row.level == "position":
-            own.append((k, row))
+        elif active and row.level != "acceleration":
+            (own if row.level == "position" else speeds).append((k, row))
     keys, coordinates = _coordinates(model, tree)
     jacobian = _Jacobian(model, begin, start)
     rows = jacobian.of([*(gradient(model, row) for row in held), *coordinates])
@@ -83,11 +94,42 @@ def choose(model: SymbolicModel, tree: Tree, begin: Place, start: Start) -> Choi
             own += given
         else:
             first = both
-    dependent = {keys[k] for k in _pivots(first)}
     repeated = _repeated([k for k, _ in own], _without(seen(own), first), redundant) if redundant else frozenset()
     local = {f"joint '{name}'": name for name in tree.local}
     written_out |= {local[label] for k, label, *_ in numbered(model) if k in repeated and label in local}
-    return Choice(frozenset(dependent), repeated, frozenset(written_out))
+    late, whole = _given(model, tree, start, keys), {k for k, key in enumerate(keys) if _is_of_three(model, key)}
+    closing = [one for one in own if one[0] not in repeated]
+    places = np.vstack((first, seen(closing)))
+    rates = np.vstack((places, seen([one for one in speeds if one[0] not in repeated])))
+    found = [_pivots(each, late, whole) for each in (places, rates)]
+    closes = not whole & {*found[0], *found[1]} and [len(f) for f in found] == [len(places), len(rates)]
+    if not closes:
+        found = [_pivots(first, late)] * 2
+    dependent, moving = (frozenset(keys[k] for k in each) for each in found)
+    return Choice(dependent, moving, closes, repeated, frozenset(written_out))
+
+
+def _given(model: SymbolicModel, tree: Tree, start: Start, keys: Sequence[tuple[str, str]]) -> set[int]:
+    """Coordinates of joints that a start or a motion is given for, or whose body is given a number."""
+    places, d = given_places(model, start), model.description
+    driven = {motion.of for motion in d.motions.values()}
+
+    def is_given(joint: str, key: str) -> bool:
+        if joint not in tree.joints:
+            return key in places
+        words = {key, f"{key}_rate"}
+        bodies = [frame.body for frame in model.joined[joint].ends if frame.body != GROUND]
+        turned = key == "angle" and all(f"{body}.phi" in places for body in bodies)
+        return turned or bool(words & {*d.joints[joint].start}) or bool({f"{joint}.{word}" for word in words} & driven)
+
+    return {k for k, one in enumerate(keys) if is_given(*one)}
+
+
+def _is_of_three(model: SymbolicModel, key: tuple[str, str]) -> bool:
+    """Of a ball or of a body that is free in space: the library fixes the start of all three or of none."""
+    owner, coordinate = key
+    free = owner.endswith(" free") and owner.removesuffix(" free") in model.description.bodies
+    return coordinate.startswith("turn ") or (free and model.dimensions == 3)
 
 
 def _repeated(numbers: Sequence[int], rows: Array, redundant: Collection[int]) -> frozenset[int]:
@@ -146,14 +188,19 @@ class _Jacobian:
         return found
 
 
-def _pivots(matrix: Array) -> list[int]:
-    """As many columns as the rank, each the longest of what the others leave; rows were of length one."""
+def _pivots(matrix: Array, late: Collection[int] = (), last: Collection[int] = ()) -> list[int]:
+    """As many columns as the rank, each the longest of what the others leave; rows were of length one.
+
+    Columns in `late`, and after them those in `last`, are taken only where all others are slight.
+    """
     left, found = matrix.astype(float).copy(), []
+    rank = np.array([(k in late) + 2 * (k in last) for k in range(matrix.shape[1])])
     for _ in range(min(matrix.shape)):
         lengths = np.linalg.norm(left, axis=0)
-        k = int(np.argmax(lengths))
-        if lengths[k] <= _REPEATS:
+        if lengths.max(initial=0.0) <= _REPEATS:
             break
+        heavy = np.where(lengths > _SLIGHT, rank, 4)
+        k = int(np.argmax(np.where(heavy == heavy.min(), lengths, 0.0)))
         found.append(k)
         direction = left[:, k] / lengths[k]
         left -= np.outer(direction, direction @ left)

@@ -21,7 +21,7 @@ from mbdfmu.modelica.multibody.tree import Hung, Tree
 from mbdfmu.modelica.sheet import Part, Statement
 from mbdfmu.modelica.words import Names, number
 from mbdfmu.planar import Frame
-from mbdfmu.signals import Coordinate, SymbolicModel
+from mbdfmu.signals import Coordinate, Signal, SymbolicModel
 from mbdfmu.vectors import Components, combined, unit_of
 
 WORLD = "world"
@@ -280,11 +280,16 @@ class Mechanism:
 
     def _started(self, owner: str, key: str, moving: Moving, value: Node, rate: Node) -> dict[str, Statement]:
         """Start values of a coordinate and its rate."""
-        fixed = ", fixed=true" if self.begin.is_fixed(owner, key) else ""
-        return {
-            moving.value: ("(start=", self.begin(value), f"{fixed})"),
-            moving.rate: ("(start=", self.begin(rate), f"{fixed})"),
-        }
+        given: dict[str, Statement] = {}
+        for name, node, is_rate in ((moving.value, value, False), (moving.rate, rate, True)):
+            said = self.m.signals.get(f"{owner}.{key}{'_rate' if is_rate else ''}.start")
+            fixed = ", fixed=true" if self.begin.is_fixed(owner, key, rate=is_rate) else ""
+            given[name] = ("(start=", self._said(said, node) if said and fixed else self.begin(node), f"{fixed})")
+        return given
+
+    def _said(self, start: Signal, found: Node) -> Node:
+        """What a joint is said to start with, unless that was a guess that has been given up."""
+        return start.node if self.begin.is_met(start.node, found) else self.begin(found)
 
     def _joint(self, joint: str, fact: Library, place: tuple[float, float], parent: str) -> str:
         given = self._axes(joint, fact.parameters)
