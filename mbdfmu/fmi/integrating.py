@@ -85,7 +85,9 @@ def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
             )  # fmt: skip
     except StepFailed as error:
         if recorded is not None:  # what is done is kept
-            error.result = _result(facts, names, recorded.result(), run.t_end, {"integrator_steps": steps}, str(error))
+            found = recorded.result()
+            done = found[_wanted(found[TIME], run, pieces)]
+            error.result = _result(facts, names, done, run.t_end, {"integrator_steps": steps}, str(error))
         raise
     return _result(facts, names, found[_wanted(found[TIME], run, pieces)], run.t_end, {"integrator_steps": steps})
 
