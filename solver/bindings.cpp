@@ -305,7 +305,7 @@ NB_MODULE(_solver, m) {
                 return arrived;
             },
             "t"_a, "limit"_a = 0)
-        .def("report", [](Simulation& s) { s.run([&] { s.instance.report(); }); })
+        .def("report", [](Simulation& s) { s.run([&] { s.driver.report(); }); })
         .def("signals",
              [](Simulation& s) {
                  std::vector<double> out(s.system_->signal_count());

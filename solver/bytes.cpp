@@ -9,7 +9,7 @@ namespace mbd {
 namespace {
 
 constexpr char magic[] = "MBDSTATE";
-constexpr std::uint32_t version = 1;
+constexpr std::uint32_t version = 2;
 constexpr std::size_t magic_size = 8, header_size = 24, checksum_size = 4;
 
 [[noreturn]] void damaged(const std::string& what) {
@@ -114,7 +114,7 @@ template <class S, class F>
 void each_number(S& s, F&& f) {
     f("t", s.t), f("h", s.h), f("ahead", s.ahead), f("last_step", s.last_step), f("drift", s.drift);
     f("t_input", s.t_input), f("misfit", s.misfit), f("misfit_limit", s.misfit_limit);
-    f("burst_began", s.burst_began), f("chosen_at", s.chosen_at);
+    f("burst_began", s.burst_began), f("chosen_at", s.chosen_at), f("passed", s.passed);
 }
 // `finite`: a motion cannot go on from anything else
 template <class S, class F>
@@ -122,7 +122,7 @@ void each_vector(S& s, F&& f) {
     f("q", s.q, true), f("v", s.v, true), f("a", s.a, false), f("lambda", s.lambda, false), f("x", s.x, true);
     f("xdot", s.xdot, false), f("y", s.y, false), f("u", s.u, true), f("udot", s.udot, true);
     f("parameters", s.parameters, true), f("turns", s.turns, true), f("hold", s.hold, true), f("sizes", s.sizes, true);
-    f("memory", s.memory, false);
+    f("memory", s.memory, false), f("before", s.before, true);
 }
 
 void write_redundancies(const std::vector<Redundancy>& all, Writer& to) {
@@ -250,6 +250,7 @@ void check_lengths(const State& s, const System& system) {
     check_length("turns", s.turns.size(), count(system.turns));
     check_length("sides", s.sides.size(), indicators);
     check_length("sizes", s.sizes.size(), indicators);
+    if (!s.before.empty()) check_length("before", s.before.size(), count(system.nv + system.n()));
 }
 
 void check_finite(const State& s) {

@@ -51,16 +51,20 @@ void Driver::start() {
     waiting_ = false;
     instance_.factorisations = instance_.fallbacks = 0;
     instance_.worst_velocity_violation = 0;
+    instance_.state.before.clear();
     scheme_->start(instance_);
     watch();
 }
 
 void Driver::restart() {
     ++statistics.restarts;
-    instance_.restart();
-    scheme_->start(instance_);
-    instance_.state.restart_pending = false;
-    instance_.state.drift = 0;
+    report();
+    start_anew();
+}
+
+void Driver::report() {
+    instance_.report();
+    reported_ = true;
 }
 
 void Driver::check(const State& saved) const {
@@ -76,10 +80,11 @@ void Driver::restore(const State& saved) {
     check(saved);
     before_ = instance_.state;
     instance_.state = saved;
+    reported_ = false;
     try {
         instance_.let_time_run();
         instance_.update();
-        instance_.report();
+        report();
     } catch (...) {
         instance_.state = before_;
         instance_.update();
@@ -90,29 +95,12 @@ void Driver::restore(const State& saved) {
     waiting_ = false;
 }
 
-void Driver::set_input(int index, double value, double slope) {
-    State& s = instance_.state;
-    if (index < 0 || index >= instance_.system.nu)
-        throw ModelError("input number " + std::to_string(index) + " is not in the model");
-    if (!std::isfinite(value) || !std::isfinite(slope)) throw ModelError("an input must be a finite number");
-    for (int k = 0; k < instance_.system.nu && s.t != s.t_input; ++k) s.u[k] += s.udot[k] * (s.t - s.t_input);
-    s.t_input = s.t;
-    // A jump well above the tolerance is a discontinuity; a change of slope never is.
-    const double jump = std::fabs(value - s.u[index]), size = std::max(std::fabs(value), std::fabs(s.u[index]));
-    if (jump > 10 * std::sqrt(options_.tolerance) * std::max(size, options_.tolerance)) s.restart_pending = true;
-    if (s.last_step > 0 && (value != s.u[index] || slope != s.udot[index])) {
-        s.inputs_vary = true;
-        if (s.ahead > s.t) s.restart_pending = true;  // the step that went on knew nothing of it
-    }
-    s.u[index] = value;
-    s.udot[index] = slope;
-}
-
 bool Driver::advance(double t, Poll poll, void* context, long limit) {
     if (!std::isfinite(t)) throw ModelError("cannot advance to a time that is not finite");
     if (t < instance_.state.t)
         throw ModelError("cannot advance from t = " + shown(instance_.state.t) + " s back to t = " + shown(t) + " s");
-    if (instance_.state.restart_pending) restart();
+    take_side();
+    reported_ = false;
     waiting_ = false;
     look();
     bool stopped = false;
@@ -120,7 +108,7 @@ bool Driver::advance(double t, Poll poll, void* context, long limit) {
     State& s = instance_.state;
     within_last_step(t);
     for (long k = 1; s.t < t && !stopped && !paused(); ++k) {
-        const double at = happenings_.next_break(s.t), until = horizon(t, at), end = std::min(t, until);
+        const double at = next_break(), until = horizon(t, at), end = std::min(t, until);
         if (s.t == until)
             cross_break(at);
         else if (short_of_a_step(until - s.t))

@@ -36,12 +36,13 @@ public:
 
     void start();    // at a consistent state
     void restart();  // after a discontinuity
+    void report();   // what holds at the state
     // Throws ModelError where a state is not one of this model and scheme.
     void check(const State& saved) const;
     // Checks it first; where that or its parameters are refused, the state is what it was, to be reported anew.
     void restore(const State& saved);
     void set_input(int index, double value, double slope);
-    void change_parameter(int index, double value) { instance_.change_parameter(index, value); }
+    void change_parameter(int index, double value);
     // Advances exactly to `t`, or by `limit` accepted steps towards it where limit > 0. False where poll stopped it.
     // Throws StepFailed; the state is the last good one.
     bool advance(double t, Poll poll = nullptr, void* context = nullptr, long limit = 0);
@@ -66,10 +67,22 @@ private:
     long limit_ = 0;        // value of statistics.steps at which advance() returns; 0 = none
     bool waiting_ = false;  // something has been found to occur here
 
-    // ---- events and breaks (events.cpp)
+    // ---- what changes at one instant (breaks.cpp)
+    bool reported_ = false;  // whether what is reported is that of the state
+    std::vector<double> jump_;
+    void watch();
+    void leave_side();
+    void take_side();
+    bool side_changed();
+    bool moved_along(const Jump& jump);
+    bool jump_counts(const Jump& jump) const;
+    void start_anew();
+    double next_break() const;
+    void cross_break(double at);
+
+    // ---- events (events.cpp)
     Happenings happenings_;
     State before_, after_, last_quiet_;  // the step in which something occurs, and the motion up to it
-    void watch();
     bool occurred(double h);
     bool reached_from_before(double d);
     void locate(double h);
@@ -78,9 +91,6 @@ private:
     void drift_to(double t);
     void look();
     void act_or_wait();
-    void cross_break(double at);
-    bool jumps(double at);
-    void start_after(double at);
 
     bool paused() const { return waiting_ || (limit_ > 0 && statistics.steps >= limit_); }
     double first_step(double remaining) const;

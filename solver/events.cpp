@@ -1,6 +1,5 @@
-// What occurs while a model moves: finds the time at which it happens, and crosses breaks (docs/theory.md, chapter 9).
+// What occurs while a model moves: finds the time at which it happens (docs/theory.md, chapter 9).
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -25,17 +24,6 @@ double guess(double lo, double f_lo, double hi, double f_hi, bool halve) {
 
 }  // namespace
 
-// At the start signs are taken as they are; conditions that are true occur with the first step.
-void Driver::watch() {
-    happenings_.forget();
-    for (int k = 0; k < instance_.system.switches.breaks; ++k)
-        if (instance_.constants[instance_.system.switches.breaks_at + k] == instance_.state.t) {
-            if (jumps(instance_.state.t)) start_after(instance_.state.t);
-            break;
-        }
-    if (happenings_.any()) happenings_.take_sides();
-}
-
 // ---------------------------------------------------------------- the time
 
 void Driver::look() {
@@ -45,7 +33,8 @@ void Driver::look() {
 // What waits, and what inputs or parameters have made true since.
 void Driver::let_happen() {
     waiting_ = false;
-    if (instance_.state.restart_pending) restart();
+    take_side();
+    reported_ = false;
     if (!happenings_.any()) return;
     happenings_.see();
     happenings_.act();
@@ -168,50 +157,6 @@ bool Driver::drifted_into(double first, double width, double longest) {
         (occurs_after(d) ? hi : lo) = d;
     }
     return occurs_after(hi);
-}
-
-// ---------------------------------------------------------------- breaks
-
-void Driver::cross_break(double at) {
-    State& s = instance_.state;
-    drift(at - s.t);
-    s.t = at;
-    if (jumps(at)) {
-        start_after(at);
-        ++statistics.restarts;
-    }
-    look();
-}
-
-// Consistent with what holds right after this time.
-void Driver::start_after(double at) {
-    State& s = instance_.state;
-    s.t = at + instant(at);
-    instance_.restart();
-    scheme_->start(instance_);
-    s.t = at, s.drift = 0;
-}
-
-// Whether velocities, accelerations or rates of states jump; what changes less than the error test sees is no jump.
-bool Driver::jumps(double at) {
-    State& s = instance_.state;
-    const auto side = [&](double t) {
-        s.t = t;
-        instance_.report();
-        s.t = at;
-        return std::array<std::vector<double>, 3>{instance_.v, instance_.a, instance_.xdot};
-    };
-    const auto before = side(at - instant(at)), after = side(at + instant(at));
-    for (std::size_t k = 0; k < before.size(); ++k) {
-        double size = 0, jump = 0;
-        for (std::size_t j = 0; j < before[k].size(); ++j) {
-            const double unit = k < 2 ? instance_.unit(static_cast<int>(j)) : 1;
-            size = std::max({size, std::fabs(before[k][j]) / unit, std::fabs(after[k][j]) / unit});
-            jump = std::max(jump, std::fabs(after[k][j] - before[k][j]) / unit);
-        }
-        if (jump > std::sqrt(options_.tolerance) * std::max(size, options_.tolerance)) return true;
-    }
-    return false;
 }
 
 }  // namespace mbd

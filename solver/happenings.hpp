@@ -13,9 +13,6 @@
 
 namespace mbd {
 
-// What lies this near counts as one time.
-inline double instant(double t) { return 4 * std::numeric_limits<double>::epsilon() * std::max(std::fabs(t), 1e-3); }
-
 class Happenings {
 public:
     using Action = std::function<void()>;

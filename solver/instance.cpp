@@ -83,7 +83,7 @@ const double* Instance::inputs_at(double t) {
 
 Point Instance::point(double t, const double* q, const double* vel, const double* acc, const double* lam,
                       const double* x, const double* xd, const double* algebraic) {
-    time_[0] = t;
+    time_[0] = std::max(t, state.passed + instant(state.passed));
     Point p;
     p.at = {time_, inputs_at(t),     state.udot.data(), state.parameters.data(), q,         vel,    acc, lam, x,
             xd,    constants.data(), nullptr,           state.turns.data(),      algebraic, nullptr};
@@ -210,8 +210,9 @@ void Instance::place_at_start() {
     state.lambda.assign(system.nc, 0.0);
     state.xdot.assign(system.nx, 0.0);
     state.t = state.t_input = state.h = state.last_step = state.drift = 0;
-    state.ahead = state.chosen_at = State::never;
+    state.ahead = state.passed = state.chosen_at = State::never;
     state.restart_pending = state.inputs_vary = false;
+    state.before.clear();
     state.memory.clear();
     state.inactive.clear();
     for (int row : system.switches.inactive) state.inactive.push_back(system.nv + row);
@@ -231,6 +232,10 @@ void Instance::look_from_state() { v = state.v, a = state.a, lambda = state.lamb
 
 void Instance::restart() {
     report();
+    adopt_report();
+}
+
+void Instance::adopt_report() {
     state.v = v;
     adopt();
     state.ahead = State::never;
@@ -302,6 +307,11 @@ void Instance::accelerate(double gain, bool with_reactions) {
 
 void Instance::adopt() { state.a = a, state.lambda = independent_, state.xdot = xdot, state.y = y; }
 
+void Instance::side(std::vector<double>& to) const {
+    to.clear();
+    for (const auto* part : {&v, &a, &independent_, &xdot, &y}) to.insert(to.end(), part->begin(), part->end());
+}
+
 void Instance::refuse(Index1::Outcome outcome) {
     rows_ = index1_.rows;
     if (outcome == Index1::Outcome::singular) refuse_singular();
@@ -370,7 +380,7 @@ void Instance::share_reactions() {
 
 void Instance::follow(const Instance& other) {
     const State& from = other.state;
-    state.t = state.t_input = from.t;
+    state.t = state.t_input = from.t, state.passed = from.passed;
     for (int k = 0; k < system.nu; ++k) state.u[k] = from.u[k] + from.udot[k] * (from.t - from.t_input);
     state.udot = from.udot, state.parameters = from.parameters;
     state.q = from.q, state.v = from.v, state.x = from.x, state.turns = from.turns, state.hold = from.hold;

@@ -4,6 +4,8 @@
 // positions on Phi = 0, velocities projected onto G v = -Phi_t in the mass metric, accelerations and multipliers of the
 // index-1 system. What is reported is never fed back into the scheme (it would make HHT first order).
 #pragma once
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -25,6 +27,9 @@ struct Redundancy {
     std::vector<std::pair<int, double>> repeats;  // row, coefficient
 };
 
+// What lies this near counts as one time.
+inline double instant(double t) { return 4 * std::numeric_limits<double>::epsilon() * std::max(std::fabs(t), 1e-3); }
+
 // Everything that a continuation depends on, as a value: copying and restoring it continues bit for bit, in another
 // Instance and in another process too (solver/bytes.hpp).
 struct State {
@@ -36,7 +41,8 @@ struct State {
     double ahead = never;
     double last_step = 0, drift = 0;  // size of the last step, time crossed since without one
     std::vector<double> q, v, a, lambda, x, xdot, y;
-    double t_input = 0;  // u(t) = u + udot (t - t_input)
+    double passed = never;  // the last break that has been passed: the model sees times after it only
+    double t_input = 0;     // u(t) = u + udot (t - t_input)
     std::vector<double> u, udot;
     std::vector<double> parameters;
     std::vector<double> turns;             // angles that count turns, at the last accepted step
@@ -53,10 +59,12 @@ struct State {
     double misfit = 0, misfit_limit = 0;  // how far these may be open, scaled: for now, and at most
     bool inputs_vary = false;             // they have been changed during the motion
     bool restart_pending = false;         // a discontinuity at t waits for its restart
-    std::vector<double> memory;           // of the scheme
-    Factor factor;                        // the factorisation it recycles
-    ComplexFactor complex_factor;         // and the second one of schemes with several stages
-    Order order = Order::eager;           // for the next factorisation
+    // Where inputs have been changed at t: v, a, lambda, Xdot, Y as they were before; else empty.
+    std::vector<double> before;
+    std::vector<double> memory;    // of the scheme
+    Factor factor;                 // the factorisation it recycles
+    ComplexFactor complex_factor;  // and the second one of schemes with several stages
+    Order order = Order::eager;    // for the next factorisation
 };
 
 struct StartOptions {
@@ -97,7 +105,10 @@ public:
     void follow(const Instance& other);
     void place_at_start();  // positions, velocities, inputs as given, not yet consistent
     void start(const StartOptions& options);
-    void restart();  // after a discontinuity: consistent v, a, lambda at t+
+    void restart();       // after a discontinuity: consistent v, a, lambda at t+
+    void adopt_report();  // the same where that has been reported
+    // What a scheme goes on with of what has been reported: v, a, lambda, Xdot, Y.
+    void side(std::vector<double>& to) const;
     // Accelerations at the state as it stands: nothing is projected, gaps of joints are fed back by `gain` 1/s
     // (T20.11).
     void accelerate(double gain, bool with_reactions);

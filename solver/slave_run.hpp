@@ -56,7 +56,7 @@ struct Slave::Run {
         if (exchange)
             exchange->evaluate();
         else
-            instance.report();
+            driver.report();
     }
     void restore(const State& saved) {
         if (exchange)

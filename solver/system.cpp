@@ -145,6 +145,8 @@ void System::read_programs(const Blob& blob) {
     derivative_ = Tape(blob, "deriv", all);
     constraints_ = Tape(blob, "phi", all);
     rates_ = Tape(blob, "rates", all);
+    slopes_of_inputs_count =
+        residual_.loads(INPUT_RATE) || rates_.loads(INPUT_RATE) || function_inputs_.loads(INPUT_RATE);
     monitor_ = Tape(blob, "monitor", all);
     signals_ = Tape(blob, "signal", all);
     written_ = Tape(blob, "written", all);

@@ -72,6 +72,7 @@ public:
     int turns = 0;  // angles that count turns
     int sides = 0;  // values that must be positive at the start
     bool forces_see_accelerations = false;
+    bool slopes_of_inputs_count = false;  // in residuals or in rates of constraints
     int n() const { return nv + nc + nx + ny; }
     int nq() const { return nv + 4 * spatial_; }
     // of model exchange: coordinates without rotations theta, quaternions, velocities, X

@@ -231,6 +231,10 @@ void Tape::run(const Point& point, double* r, int count) const {
 
 bool Tape::is_load(const Instruction& i) { return i.op == LOAD; }
 
+bool Tape::loads(Space space) const {
+    return std::any_of(code_.begin(), code_.end(), [&](const Instruction& i) { return is_load(i) && i.a == space; });
+}
+
 std::pair<std::int32_t, std::int32_t> Tape::operands(const Instruction& i) {
     if (i.op == SELECT) return {i.b, i.c};
     return {arity[i.op] > 0 ? i.a : -1, arity[i.op] > 1 ? i.b : -1};

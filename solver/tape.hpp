@@ -53,6 +53,7 @@ public:
     // The same program with no more than what some of its outputs need; the others have no value in it.
     Tape only(const std::vector<char>& wanted) const;
     int outputs() const { return static_cast<int>(outputs_.size()); }
+    bool loads(Space space) const;  // whether it reads any number of that space
 
     // registers: size() numbers owned by the caller
     void run(const Point& point, double* registers) const { run(point, registers, size()); }

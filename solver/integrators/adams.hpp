@@ -34,6 +34,11 @@ public:
         std::copy_n(slope, size(), difference(memory, 1));
     }
 
+    // Differences of slopes stay what they are.
+    void move_along(const double* slope, double* memory) const override {
+        std::copy_n(slope, size(), difference(memory, 1));
+    }
+
     bool admits(const double* memory) const override {
         return whole(memory[ORDER], 1, most) && whole(memory[USED], 1, most) && whole(memory[EQUAL], 0, most + 2);
     }

@@ -33,6 +33,8 @@ public:
     // Numbers kept from step to step; they are the caller's, so that a saved state continues bit for bit.
     virtual std::size_t memory_size() const = 0;
     virtual void start(const double* slope, double* memory) const = 0;
+    // The slope where the last step has ended jumps to this one; those before it move along.
+    virtual void move_along(const double* slope, double* memory) const = 0;
     // Whether numbers from outside can be such a memory: what it counts by lies in it.
     virtual bool admits(const double* /*memory*/) const { return true; }
     // Tries a step from (t, y): fills end, end_slope and error; false where the equations have no value on the way.

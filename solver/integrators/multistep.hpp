@@ -56,6 +56,14 @@ public:
         std::copy_n(slope, size(), slopes(memory));
     }
 
+    void move_along(const double* slope, double* memory) const override {
+        double* f = slopes(memory);
+        for (int c = 0; c < size(); ++c) {
+            const double jump = slope[c] - f[c];
+            for (int j = 0; j < points(memory); ++j) f[j * size() + c] += jump;
+        }
+    }
+
     bool admits(const double* memory) const override { return whole(memory[0], 1, k_); }
 
     bool step(Ode& ode, double t, double h, const double* y, const double* memory) override {

@@ -85,6 +85,7 @@ public:
     int error_order(const double*) const override { return t_.error_order; }
     std::size_t memory_size() const override { return end.size(); }
     void start(const double* slope, double* memory) const override { std::copy_n(slope, size(), memory); }
+    void move_along(const double* slope, double* memory) const override { start(slope, memory); }
 
     bool step(Ode& ode, double t, double h, const double* y, const double* memory) override {
         std::copy_n(memory, size(), slopes_.begin());

@@ -52,6 +52,26 @@ public:
         look_ahead(st);
     }
 
+    // The first slope is evaluated anew. In fixed steps nothing estimates what a history that moves along misses.
+    bool move_along(Instance& i, const Jump&) override {
+        State& st = i.state;
+        std::vector<double> slope(y_.size());
+        double *treated = st.memory.data() + weights(), *known = st.memory.data() + history();
+        enter(i);
+        gather(st);
+        const Motion here = motion(st.t, y_.data());
+        if (treatment_->begin(i, index1_, here, usual_step(st), treated) != Status::done) return false;
+        if (!Explicit::slope(st.t, y_.data(), slope.data())) return false;
+        st.a = index1_.a, st.lambda = index1_.lambda, st.xdot = index1_.xdot, st.y = index1_.y;
+        if (fixed_steps)
+            formula_->start(slope.data(), known);
+        else
+            formula_->move_along(slope.data(), known);
+        observe(i);
+        look_ahead(st);
+        return true;
+    }
+
     void check(const State& st) const override {
         treatment_->check(st, st.memory.data() + weights());
         if (!formula_->admits(st.memory.data() + history())) foreign_memory();

@@ -51,6 +51,11 @@ public:
         if (!reduced_.partition.admits(st.memory.data() + layout_.partition, st)) foreign_memory();
     }
 
+    bool move_along(Instance& i, const Jump& jump) override {
+        for (int k = 0; k < s_.nx; ++k) i.state.memory[layout_.xdot + k] += jump.z[s_.nv + s_.nc + k];
+        return true;
+    }
+
     StepResult step(Instance& i, double h, Statistics& count) override {
         if (i.state.memory[layout_.worn] != 0 && choose(i)) ++count.repartitions;
         StepResult result = solve(i, h, count);

@@ -149,6 +149,18 @@ public:
         if (m_.printed_form) keep_force_balance(i);
     }
 
+    bool move_along(Instance& i, const Jump& jump) override {
+        State& st = i.state;
+        const auto move = [](double* to, const double* by, int count) {
+            for (int k = 0; k < count; ++k) to[k] += by[k];
+        };
+        move(st.memory.data() + layout_.qdd, jump.z, s_.nv);
+        move(st.memory.data() + layout_.w, jump.z + s_.nv + s_.nc, s_.nx);
+        for (int age = 0; age < counter(st, POINTS); ++age) move(slot(st, age) + 1, jump.z, s_.n());
+        if (m_.printed_form) keep_force_balance(i);
+        return true;
+    }
+
     void check(const State& st) const override {
         const double* counters = st.memory.data() + layout_.counters;
         require_whole(counters[POINTS], 0, history_length);

@@ -74,6 +74,13 @@ public:
         quicken(i, st.v.data(), st.a.data());
     }
 
+    bool move_along(Instance& i, const Jump& jump) override {
+        double* z = i.state.memory.data() + layout_.begin;
+        for (int node = 0; node < nodes; ++node)
+            for (int k = 0; k < s_.n(); ++k) *z++ += jump.z[k];
+        return true;
+    }
+
     StepResult step(Instance& i, double h, Statistics& count) override {
         State& st = i.state;
         for (int k = 0; k < s_.nv; ++k) per_speed_[k] = 1 / (i.unit(k) * counter(st, PACE));

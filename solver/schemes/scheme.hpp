@@ -21,6 +21,11 @@ struct StepResult {
     bool passed() const { return status == Status::done && error <= 1; }
 };
 
+// What jumps at one instant: v, and z = (a, lambda, Xdot, Y).
+struct Jump {
+    const double *v, *z;
+};
+
 struct Statistics {
     long steps = 0, rejected = 0, iterations = 0, residuals = 0, jacobians = 0, factorisations = 0, fallbacks = 0,
          constraint_checks = 0, extra_iterations = 0, restarts = 0, repartitions = 0, corrected_steps = 0,
@@ -48,6 +53,9 @@ public:
     virtual std::size_t memory_size() const = 0;
     // fills state.memory at a consistent state (start and restart)
     virtual void start(Instance& instance) = 0;
+    // The state has moved by a jump: what is known of the steps before moves along, as if the new side had always held.
+    // False where the scheme has to start anew instead.
+    virtual bool move_along(Instance&, const Jump&) { return true; }
     // Throws ModelError where numbers in state.memory, of the right size, cannot be this scheme's.
     virtual void check(const State&) const {}
     // Goes on from a state that another instance of the scheme may have left.

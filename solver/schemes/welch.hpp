@@ -61,6 +61,18 @@ public:
         std::copy(st.xdot.begin(), st.xdot.end(), m + at.mean + s_.nv);
     }
 
+    bool move_along(Instance& i, const Jump& jump) override {
+        double* m = i.state.memory.data();
+        const Layout& at = layout_;
+        const double *a = jump.z, *xdot = a + s_.nv + s_.nc, last = m[at.h];
+        for (int k = 0; k < s_.nv; ++k) m[at.before + k] += jump.v[k] - last * a[k], m[at.mean + k] += a[k];
+        for (int k = 0; k < s_.nx; ++k) {
+            m[at.before + s_.nv + k] -= last * xdot[k];
+            m[at.mean + s_.nv + k] += xdot[k], m[at.mean_before + k] += xdot[k];
+        }
+        return true;
+    }
+
     StepResult step(Instance& i, double h, Statistics& count) override {
         h_ = h;
         order_ = i.state.order;

@@ -1,0 +1,152 @@
+// What changes at one instant: breaks of expressions in time, inputs and parameters. The motion goes on with the
+// velocities, accelerations and rates of the side that holds from then on (docs/theory.md, 9.4).
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "driver.hpp"
+
+namespace mbd {
+
+// ---------------------------------------------------------------- what changes from outside
+
+void Driver::set_input(int index, double value, double slope) {
+    State& s = instance_.state;
+    if (index < 0 || index >= instance_.system.nu)
+        throw ModelError("input number " + std::to_string(index) + " is not in the model");
+    if (!std::isfinite(value) || !std::isfinite(slope)) throw ModelError("an input must be a finite number");
+    const double now = s.u[index] + s.udot[index] * (s.t - s.t_input);
+    // the end of a line, and the begin of the next one
+    const double alike =
+        std::fabs(s.udot[index]) * instant(s.t) + 4 * std::numeric_limits<double>::epsilon() * std::fabs(now);
+    const bool bends = slope != s.udot[index], jumps = !(std::fabs(value - now) <= alike);
+    if (s.last_step > 0 && (jumps || bends)) s.inputs_vary = true;
+    if (s.ahead > s.t && (jumps || bends)) s.restart_pending = true;  // the step that went on knew nothing of it
+    if (jumps || (bends && instance_.system.slopes_of_inputs_count)) leave_side();
+    for (int k = 0; k < instance_.system.nu && s.t != s.t_input; ++k) s.u[k] += s.udot[k] * (s.t - s.t_input);
+    s.t_input = s.t;
+    s.u[index] = value;
+    s.udot[index] = slope;
+    reported_ = false;
+}
+
+void Driver::change_parameter(int index, double value) {
+    reported_ = false;
+    instance_.change_parameter(index, value);
+}
+
+// ---------------------------------------------------------------- the two sides of an instant
+
+// Before the first change at this time: what was reported until then.
+void Driver::leave_side() {
+    State& s = instance_.state;
+    if (s.restart_pending || !s.before.empty()) return;
+    try {
+        if (!reported_) report();
+        instance_.side(s.before);
+    } catch (const StepFailed&) {  // there is nothing to compare the new side with
+        s.restart_pending = true;
+    }
+}
+
+// After the last change: the motion goes on with what holds now. What the scheme knows of steps before moves along with
+// the jump or, where that is large or the scheme cannot, is forgotten.
+void Driver::take_side() {
+    State& s = instance_.state;
+    if (s.restart_pending) return restart();
+    if (s.before.empty() || !side_changed()) return;
+    const Jump jump{jump_.data(), jump_.data() + instance_.system.nv};
+    if (s.last_step == 0 || jump_counts(jump) || !moved_along(jump)) {
+        ++statistics.restarts;
+        start_anew();
+    }
+}
+
+bool Driver::moved_along(const Jump& jump) {
+    State& s = instance_.state;
+    const auto move = [](std::vector<double>& to, const double* by) {
+        for (double& x : to) x += *by++;
+        return by;
+    };
+    move(s.v, jump.v);
+    const double* by = jump.z;
+    for (auto* part : {&s.a, &s.lambda, &s.xdot, &s.y}) by = move(*part, by);
+    return scheme_->move_along(instance_, jump);
+}
+
+// Whether anything does jump; `jump_` says how far, and the new side is reported.
+bool Driver::side_changed() {
+    State& s = instance_.state;
+    const double violation = instance_.worst_velocity_violation;
+    reported_ = false;
+    report();
+    instance_.worst_velocity_violation = violation;  // a velocity that is made to jump is no violation
+    instance_.side(jump_);
+    for (std::size_t k = 0; k < jump_.size(); ++k) jump_[k] -= s.before[k];
+    s.before.clear();
+    return std::any_of(jump_.begin(), jump_.end(), [](double x) { return x != 0; });
+}
+
+// Whether it moves any coordinate or state within a step by more than the tolerance, each in its own weight (T9.8).
+bool Driver::jump_counts(const Jump& jump) const {
+    const System& system = instance_.system;
+    const State& s = instance_.state;
+    const double h = options_.step > 0 ? options_.step : std::max(s.h, s.last_step);
+    const double *a = jump.z, *xdot = a + system.nv + system.nc;
+    const auto far = [&](double moved, double weight) { return std::fabs(moved) > options_.tolerance * weight; };
+    for (int k = 0; k < system.nv; ++k)
+        if (far(h * (std::fabs(jump.v[k]) + h / 2 * std::fabs(a[k])), std::max(instance_.unit(k), std::fabs(s.q[k]))))
+            return true;
+    for (int k = 0; k < system.nx; ++k)
+        if (far(h * xdot[k], std::max(system.nominal[k], std::fabs(s.x[k])))) return true;
+    return false;
+}
+
+// From what is reported.
+void Driver::start_anew() {
+    State& s = instance_.state;
+    instance_.adopt_report();
+    scheme_->start(instance_);
+    s.restart_pending = false;
+    s.before.clear();
+    s.drift = 0;
+    reported_ = false;
+}
+
+// ---------------------------------------------------------------- breaks
+
+// What lies within an instant of the break that has been passed is passed with it.
+double Driver::next_break() const {
+    const State& s = instance_.state;
+    return happenings_.next_break(std::max(s.t, s.passed + instant(s.passed)));
+}
+
+void Driver::cross_break(double at) {
+    State& s = instance_.state;
+    drift(at - s.t);
+    s.t = at - instant(at), reported_ = false;
+    leave_side();
+    s.t = s.passed = at;
+    take_side();
+    look();
+}
+
+// At the start signs are taken as they are; conditions that are true occur with the first step. The motion begins right
+// after a break at that time.
+void Driver::watch() {
+    State& s = instance_.state;
+    happenings_.forget();
+    const double begin = s.t;
+    if (const double at = happenings_.next_break(begin - instant(begin)); at <= begin + instant(begin)) {
+        s.t = begin - instant(begin), reported_ = false;
+        leave_side();
+        s.t = begin, s.passed = at;
+        if (s.restart_pending)
+            report(), start_anew();
+        else if (side_changed())
+            start_anew();
+    }
+    if (happenings_.any()) happenings_.take_sides();
+}
+
+}  // namespace mbd
