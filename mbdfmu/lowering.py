@@ -18,7 +18,7 @@ import numpy as np
 from mbdfmu.blob import doubles, ints, lines, pack, text
 from mbdfmu.coordinates import QUATERNION, ROTATIONS, SOLVED
 from mbdfmu.description import GROUND, Description
-from mbdfmu.expressions import Curve, Graph, Node, compile_tape, switching_times
+from mbdfmu.expressions import Curve, Graph, Node, compile_tape, postorder, sign, switching
 from mbdfmu.expressions.graph import without_collection
 from mbdfmu.expressions.opcodes import ADD, DIV, LOAD, MUL, NEG, SELECT, SUB
 from mbdfmu.frames import Kernel, Row
@@ -34,6 +34,8 @@ SPACES = {
 BY_A, BY_V, BY_Q, BY_X, PLAIN = range(5)
 _KIND = {"a": BY_A, "v": BY_V, "x": BY_X, "lam": PLAIN, "xd": PLAIN, "y": PLAIN}
 _GIVEN = frozenset(SPACES) - SOLVED
+# Programs in which what switches by time is met by the end of a step.
+_MOVING = ("resid", "rates", "inputs")
 # Kinds of what is watched, shared with solver/switches.hpp.
 EVENT, CROSSING, IMPACT = range(3)
 _LEVELS = ("position", "velocity", "acceleration")
@@ -56,6 +58,8 @@ class Lowered:
     # add to each equation (forces and constraints of native kernels are not among them).
     places: Mapping[str, Mapping[str, int]] = field(repr=False)
     equations: Mapping[int, Node] = field(repr=False)
+    # The user's expressions that switch by time at times that no step is sure to meet.
+    unmet: Sequence[str] = ()
 
 
 @without_collection()
@@ -173,7 +177,7 @@ class _Lowering:
         sections |= self._switches()
         return Lowered(
             blob=pack(sections), model=m, parameters=self.p, inputs=self.u, coordinates=self.q, signals=list(m.signals),
-            places=self.places, equations=self._equations,
+            places=self.places, equations=self._equations, unmet=self.unmet,
         )  # fmt: skip
 
     def _constants(self) -> tuple[int, int, int, int]:
@@ -339,10 +343,10 @@ class _Lowering:
             "written": [w.node for w in self._written],
             "set": [setting.value for _, setting in self._settings],
         }
+        programs["breaks"] = self._breaks([node for name in _MOVING for node in programs[name]], programs["events"])
         sections: dict[str, bytes] = {}
         for name, nodes in programs.items():
             sections |= self._program(name, self._hoisted(nodes))
-        sections["breaks"] = ints(self._breaks([*programs["resid"], *programs["rates"]]))
         sections |= self._program("param", self.constants.nodes)
         sections |= self._curves()
         sections["functions"] = ints(
@@ -357,10 +361,26 @@ class _Lowering:
         sections["address"] = ints(self._addresses())
         return sections
 
-    def _breaks(self, nodes: Sequence[Node]) -> tuple[int, int]:
-        """Place and number of the times at which the equations of motion may jump."""
-        times = switching_times(nodes, self.graph.symbol("t", "time"), _P)
-        return self.constants.block(times, "a time at which an expression switches"), len(times)
+    def _breaks(self, nodes: Sequence[Node], indicators: Sequence[Node]) -> list[Node]:
+        """When the equations of motion may jump: first times, periods, and how well these are known.
+
+        Indicators are looked at after every step, and none that changes its sign once is overlooked. Of those that do
+        so again and again these times count too, and those at which they are largest: at a zero rounding hides them.
+        """
+        symbol = self.graph.symbol
+        held = frozenset(symbol("x", s.name) for s in self.m.states if s.equation is symbol("xd", s.name))  # of rate 0
+        time = symbol("t", "time")
+        signs = [sign(indicator) for indicator in indicators]
+        slopes = [sign(self.graph.diff(indicator, time)) for indicator in indicators]
+        moving = switching([*nodes, *indicators], time, _P, held)
+        watched = switching(signs, time, _P, held)
+        recurring = [*watched.times, *switching(slopes, time, _P, held).times]
+        again = [at for at in recurring if at.period is not self.graph.zero]
+        missed = {*moving.missed, *watched.missed}
+        written = [w for w in self._written if missed and any(n in missed for n in postorder([w.node]))]
+        names = [f"event '{one.name}'" for one, at in zip(self._indicators, signs, strict=False) if at in missed]
+        self.unmet = list(dict.fromkeys([*(f"{w.path}: {' '.join(w.text.split())}" for w in written), *names]))
+        return [node for times in dict.fromkeys([*moving.times, *again]) for node in times]
 
     def _rates(self, value: Node, level: int) -> tuple[Node, Node]:
         """What a row makes of velocities, G v + .., and gamma with G a = gamma."""

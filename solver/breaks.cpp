@@ -115,18 +115,19 @@ void Driver::start_anew() {
 
 // ---------------------------------------------------------------- breaks
 
-// What lies within an instant of the break that has been passed is passed with it.
-double Driver::next_break() const {
-    const State& s = instance_.state;
-    return happenings_.next_break(std::max(s.t, s.passed + instant(s.passed)));
+// One at the present time; else infinite.
+Break Driver::break_here() {
+    const double t = instance_.state.t;
+    const Break next = happenings_.next_break(t - instant(t));
+    return next.at <= t + instant(t) ? next : Break{std::numeric_limits<double>::infinity(), 0};
 }
 
-void Driver::cross_break(double at) {
+void Driver::cross_break(const Break& next) {
     State& s = instance_.state;
-    drift(at - s.t);
-    s.t = at - instant(at), reported_ = false;
+    drift(next.at - s.t);
+    s.t = next.at - next.margin, reported_ = false;
     leave_side();
-    s.t = s.passed = at;
+    s.t = next.at, s.passed = next.at + next.margin;
     take_side();
     look();
 }
@@ -136,15 +137,12 @@ void Driver::cross_break(double at) {
 void Driver::watch() {
     State& s = instance_.state;
     happenings_.forget();
-    const double begin = s.t;
-    if (const double at = happenings_.next_break(begin - instant(begin)); at <= begin + instant(begin)) {
-        s.t = begin - instant(begin), reported_ = false;
+    if (const Break here = break_here(); std::isfinite(here.at)) {
+        const double begin = s.t;
+        s.t = here.at - here.margin, reported_ = false;
         leave_side();
-        s.t = begin, s.passed = at;
-        if (s.restart_pending)
-            report(), start_anew();
-        else if (side_changed())
-            start_anew();
+        s.t = begin, s.passed = here.at + here.margin;
+        if (s.restart_pending || side_changed()) report(), start_anew();
     }
     if (happenings_.any()) happenings_.take_sides();
 }

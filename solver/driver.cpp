@@ -58,6 +58,8 @@ void Driver::start() {
 
 void Driver::restart() {
     ++statistics.restarts;
+    State& s = instance_.state;
+    if (const Break here = break_here(); std::isfinite(here.at)) s.passed = std::max(s.passed, here.at + here.margin);
     report();
     start_anew();
 }
@@ -108,9 +110,10 @@ bool Driver::advance(double t, Poll poll, void* context, long limit) {
     State& s = instance_.state;
     within_last_step(t);
     for (long k = 1; s.t < t && !stopped && !paused(); ++k) {
-        const double at = next_break(), until = horizon(t, at), end = std::min(t, until);
+        const Break next = next_break();
+        const double until = horizon(t, next), end = std::min(t, until);
         if (s.t == until)
-            cross_break(at);
+            cross_break(next);
         else if (short_of_a_step(until - s.t))
             cross_without_step(end);
         else if (options_.step > 0)
@@ -132,10 +135,10 @@ bool Driver::may_pass() const {
     return options_.step == 0 && scheme_->continuous() && steady && !s.inputs_vary && !happenings_.any();
 }
 
-// How far steps towards t may reach: right before the next break, at `at`, or t itself.
-double Driver::horizon(double t, double at) const {
-    const double before = std::isfinite(at) ? at - instant(at) : at;
-    if (at <= t) return std::max(instance_.state.t, before);
+// How far steps towards t may reach: right before the next break, or t itself.
+double Driver::horizon(double t, const Break& next) const {
+    const double before = std::isfinite(next.at) ? next.at - next.margin : next.at;
+    if (next.at <= t) return std::max(instance_.state.t, before);
     return may_pass() ? std::max(t, before) : t;
 }
 

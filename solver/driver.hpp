@@ -77,8 +77,9 @@ private:
     bool moved_along(const Jump& jump);
     bool jump_counts(const Jump& jump) const;
     void start_anew();
-    double next_break() const;
-    void cross_break(double at);
+    Break next_break() { return happenings_.next_break(std::max(instance_.state.t, instance_.state.passed)); }
+    Break break_here();
+    void cross_break(const Break& next);
 
     // ---- events (events.cpp)
     Happenings happenings_;
@@ -101,7 +102,7 @@ private:
     void follow(double h, double error, bool after_rejection);
     bool cut(const StepResult& result, double h);
     bool may_pass() const;
-    double horizon(double t, double at) const;
+    double horizon(double t, const Break& next) const;
     void within_last_step(double t);
     void accept(const StepResult& result, double h);
     bool short_of_a_step(double d) const;

@@ -34,7 +34,7 @@ void Exchange::start(double tolerance) {
     State& s = instance_.state;
     s.memory.assign(memory_size(), 0.0);
     memory(TIME) = memory(COMPLETED) = s.t;
-    memory(PASSED) = State::never;
+    memory(PASSED) = s.t - 2 * instant(s.t);
     memory(TOLERANCE) = tolerance;
     take_quaternions();
     happenings_.forget();
@@ -309,7 +309,7 @@ bool Exchange::completed() {
 }
 
 void Exchange::look_ahead() {
-    memory(NEXT) = std::min(happenings_.next_break(memory(PASSED)), at_no_time);
+    memory(NEXT) = std::min(happenings_.next_break(memory(PASSED)).at, at_no_time);
     show_time();
 }
 

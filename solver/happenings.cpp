@@ -9,6 +9,17 @@ constexpr long longest_burst = 1000;
 constexpr double standstill = 1e-6;  // of a step: time that hardly advances
 constexpr double nothing = -std::numeric_limits<double>::infinity();
 
+// The first of the times begin + k period after t; of one that occurs once, begin itself or never.
+double first_after(double t, double begin, double period) {
+    constexpr double most = 1e15;  // beyond, one time is not told from the next
+    if (begin > t && period == 0) return begin;
+    double k = std::floor((t - begin) / period);
+    if (!(period > 0) || !(std::fabs(k) < most)) return std::numeric_limits<double>::infinity();
+    while (begin + k * period > t) --k;
+    while (!(begin + k * period > t)) ++k;
+    return begin + k * period;
+}
+
 }  // namespace
 
 // ---------------------------------------------------------------- indicators
@@ -178,11 +189,17 @@ void Happenings::happen() {
 
 // ---------------------------------------------------------------- breaks
 
-double Happenings::next_break(double t) const {
-    const Switches& w = instance_.system.switches;
-    double next = std::numeric_limits<double>::infinity();
-    for (int k = 0; k < w.breaks; ++k)
-        if (const double at = instance_.constants[w.breaks_at + k]; at > t) next = std::min(next, at);
+Break Happenings::next_break(double t) {
+    constexpr double never = std::numeric_limits<double>::infinity();
+    Break next{never, 0};
+    const System& system = instance_.system;
+    breaks_.resize(3 * system.break_count());
+    if (breaks_.empty()) return next;
+    system.breaks(instance_.state_point(), instance_.work, breaks_.data());
+    for (std::size_t k = 0; k < breaks_.size(); k += 3) {
+        const double at = first_after(t, breaks_[k], breaks_[k + 1]);
+        if (at < next.at) next = {at, instant(at) + breaks_[k + 2]};
+    }
     return next;
 }
 

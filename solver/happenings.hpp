@@ -13,6 +13,11 @@
 
 namespace mbd {
 
+// A time at which something may jump, and how far before and after it the two sides surely hold.
+struct Break {
+    double at, margin;
+};
+
 class Happenings {
 public:
     using Action = std::function<void()>;
@@ -35,7 +40,7 @@ public:
     bool found();
     void act();  // all that occurs at this time, in the order of the model; what follows from it at once, after that
     // The next time after t at which something may jump; infinite where there is none.
-    double next_break(double t) const;
+    Break next_break(double t);
 
     // What has occurred since the start, or since a state of another motion was restored: time, and the name of an
     // event, impact or crossing.
@@ -48,6 +53,7 @@ private:
     long before_ = 0;                 // of State::events, those that are not listed
     std::vector<double> indicators_;  // at the state
     std::vector<int> now_;            // what occurs there
+    std::vector<double> breaks_;
 
     double excess(std::size_t k) const;
     bool gather(bool first);

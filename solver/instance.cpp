@@ -83,7 +83,7 @@ const double* Instance::inputs_at(double t) {
 
 Point Instance::point(double t, const double* q, const double* vel, const double* acc, const double* lam,
                       const double* x, const double* xd, const double* algebraic) {
-    time_[0] = std::max(t, state.passed + instant(state.passed));
+    time_[0] = std::max(t, state.passed);
     Point p;
     p.at = {time_, inputs_at(t),     state.udot.data(), state.parameters.data(), q,         vel,    acc, lam, x,
             xd,    constants.data(), nullptr,           state.turns.data(),      algebraic, nullptr};

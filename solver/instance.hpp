@@ -41,7 +41,7 @@ struct State {
     double ahead = never;
     double last_step = 0, drift = 0;  // size of the last step, time crossed since without one
     std::vector<double> q, v, a, lambda, x, xdot, y;
-    double passed = never;  // the last break that has been passed: the model sees times after it only
+    double passed = never;  // right after the last break that has been passed: the model sees no time before that
     double t_input = 0;     // u(t) = u + udot (t - t_input)
     std::vector<double> u, udot;
     std::vector<double> parameters;

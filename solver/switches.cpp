@@ -46,10 +46,6 @@ Switches::Switches(const Blob& blob, int rows, int constants, int states) {
     }
 
     read_settings(blob, states);
-    const auto where = blob.ints("breaks");
-    if (where.size() != 2 || where[0] < 0 || where[1] < 0 || where[0] > constants || where[1] > constants - where[0])
-        damaged("times of breaks lie outside the constants");
-    breaks_at = where[0], breaks = where[1];
 }
 
 void Switches::read_settings(const Blob& blob, int states) {

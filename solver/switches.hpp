@@ -32,7 +32,6 @@ struct Switches {
     std::vector<Indicator> indicators;
     std::vector<Action> actions;
     std::vector<Setting> settings;  // sorted by indicator; the values are a program of the System
-    int breaks_at = 0, breaks = 0;  // constants: times at which something may jump
 
     Switches() = default;
     Switches(const Blob& blob, int rows, int constants, int states);

@@ -247,6 +247,8 @@ void System::read_switches(const Blob& blob) {
     indicators_ = Tape(blob, "events", spaces());
     if (indicators_.outputs() != switches.outputs())
         damaged("the program of the events has the wrong number of results");
+    breaks_ = Tape(blob, "breaks", spaces());
+    if (breaks_.outputs() % 3 != 0) damaged("the table of breaks is cut short");
     settings_ = Tape(blob, "set", spaces());
     if (settings_.outputs() != static_cast<int>(switches.settings.size()))
         damaged("the program of what events set has the wrong number of results");
@@ -347,7 +349,7 @@ Workspace System::workspace() const {
     Workspace w;
     w.registers.resize(std::max({residual_.size(), derivative_.size(), constraints_.size(), rates_.size(),
                                  monitor_.size(), conditions_.size(), signals_.size(), indicators_.size(),
-                                 settings_.size(), written_.size(), function_inputs_.size()}));
+                                 settings_.size(), written_.size(), function_inputs_.size(), breaks_.size()}));
     w.outside_values.resize(outside_);
     w.outside_inputs.resize(function_inputs_.outputs());
     w.turned_by.assign(nq(), std::numeric_limits<double>::quiet_NaN());
@@ -768,6 +770,11 @@ void System::initial_conditions(const Point& given, Workspace& w, double* values
     derivatives.resize(condition_entries.size());
     for (std::size_t k = 0; k < derivatives.size(); ++k)
         derivatives[k] = conditions_.output(w.registers.data(), count + static_cast<int>(k));
+}
+
+void System::breaks(const Point& point, Workspace& w, double* out) const {
+    breaks_.run(point, w.registers.data());
+    for (int k = 0; k < breaks_.outputs(); ++k) out[k] = breaks_.output(w.registers.data(), k);
 }
 
 void System::indicators(const Point& given, Workspace& w, double* out) const {

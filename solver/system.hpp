@@ -107,6 +107,10 @@ public:
     void initial_conditions(const Point& point, Workspace& w, double* values, std::vector<double>& derivatives) const;
     void signals(const Point& point, Workspace& w, double* out) const;
     void indicators(const Point& point, Workspace& w, double* out) const;
+    // When something may jump in time: the first time, the period (0: once) and by how much they may be wrong, of each
+    // of these. They depend on constants, and on X that events alone change.
+    void breaks(const Point& point, Workspace& w, double* out) const;
+    int break_count() const { return breaks_.outputs() / 3; }
     // what every setting of Switches would make of its state; then the operation that made value k not finite
     void settings(const Point& point, Workspace& w, double* out) const;
     std::string culprit_of_setting(const Workspace& w, int k) const;
@@ -188,8 +192,8 @@ private:
     double refactor_cost_ = 1;
     std::vector<Element> coincident_, angle_, inline_, translational_, rotational_springs_, bushings_;  // planar
     std::vector<Element> coincident3_, perpendicular_, in_plane_, bushings3_;                           // spatial
-    Tape parameters_, residual_, derivative_, derivative1_, constraints_, rates_, monitor_, conditions_, signals_,
-        indicators_, settings_, written_, function_inputs_;
+    Tape breaks_, parameters_, residual_, derivative_, derivative1_, constraints_, rates_, monitor_, conditions_,
+        signals_, indicators_, settings_, written_, function_inputs_;
     int outside_ = 0;  // numbers in space OUTSIDE
     std::vector<std::string> written_labels_;
     std::vector<std::int32_t> residual_rows_, constraint_rows_, rate_rows_;

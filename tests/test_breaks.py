@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,15 +15,21 @@ from mbdfmu import expressions as ex
 from mbdfmu.analyses import Settings
 from mbdfmu.analyses.native import _solver
 from mbdfmu.description import Description
-from mbdfmu.expressions import switching_times
+from mbdfmu.expressions import switching
 from mbdfmu.lowering import lower
 from mbdfmu.schemes import Scheme
 
 CURVE = ex.Curve((0.0, 1.0, 3.0, 4.0), (0.0, 2.0, 6.0, 5.0))  # no corner at 1, where its slope stays
 
 
-def times(text: str, **parameters: float) -> list[float]:
-    """The switching times of an expression of time, parameters p.. and anything else, a position."""
+Found = list[float | tuple[float, float]]
+
+
+def found(text: str, **parameters: float) -> tuple[Found, int]:
+    """The switching times of an expression of time, parameters p.. and anything else, a position.
+
+    First times, of those that repeat with the period; and how many switches by time are missed.
+    """
     graph = ex.Graph()
     t = graph.symbol("t", "time")
 
@@ -29,11 +37,19 @@ def times(text: str, **parameters: float) -> list[float]:
         return t if name == "time" else graph.symbol("p" if name in parameters else "q", name)
 
     node = ex.build(ex.parse(text), graph, resolve, lambda _: CURVE)
-    found = switching_times([node], t, frozenset("p"))
-    return sorted({round(float(v), 12) for v in ex.evaluate(found, {resolve(n): v for n, v in parameters.items()})})
+    result = switching([node], t, frozenset("p"))
+    values = {resolve(n): v for n, v in parameters.items()}
+    rows = [[round(float(v), 12) for v in ex.evaluate(list(times), values)] for times in result.times]
+    once = sorted({first for first, period, _ in rows if period == 0})
+    repeated = sorted({(first, period) for first, period, _ in rows if period != 0})
+    return [*once, *repeated], len(result.missed)
 
 
-CASES: dict[str, list[float]] = {
+def times(text: str, **parameters: float) -> Found:
+    return found(text, **parameters)[0]
+
+
+CASES: dict[str, Found] = {
     "if(time < 1, 0, q)": [1],
     "if(2*time + 1 >= 6 and q > 0, 0, q)": [2.5],
     "if(not (3 < time), 0, 1)": [3],
@@ -52,6 +68,20 @@ CASES: dict[str, list[float]] = {
     "sin(max(time, 1)*q)": [1],
     "impact(time, q, 2, 10, 1.5, 1, 0.5)": [1.5, 2],
     "sweep(time, 1, 0.5, 1, 2, 3, 0.25)": [0.5, 0.75, 2],
+    # again and again
+    "floor(time)": [(0, 1)],
+    "round(2*time)*q": [(-0.25, 0.5)],
+    "if(mod(time, 0.1) < 0.03, q, 0)": [(0, 0.1), (0.03, 0.1)],
+    "if(mod(time - 1, 2) < 0.5 and time > 3, q, 0)": [3, (1, 2), (1.5, 2)],
+    "abs(mod(time, 1) - 0.5)": [(0, 1), (0.5, 1)],
+    "lookup(curve, mod(time, 5))": [(0, 5), (3, 5), (4, 5)],
+    "floor(4*mod(time, 1))": [(0, 0.25), (0, 1)],
+    "if(mod(time + 0.2, 0.5) > mod(time, 0.5), q, 0)": [(-0.2, 0.5), (0, 0.5)],
+    "sign(sin(2*pi*time))": [(0, 1), (0.5, 1)],
+    "if(3*cos(pi*time) + 1 >= 2.5, q, 0)": [(-1 / 3, 2), (1 / 3, 2)],
+    "max(sin(pi*time + pi/2), 0)": [(-0.5, 2), (0.5, 2)],
+    "if(sin(time) > 1.5, q, 0)": [],
+    "if(if(time < 1, 1, 2) > 1.5, q, 0)": [1],
     # none: no line in time, no switch, no time
     "max(time^2, 1)": [],
     "max(q, time)": [],
@@ -59,14 +89,24 @@ CASES: dict[str, list[float]] = {
     "sin(time) + time*q": [],
     "max(q, 1)": [],
     "lookup(curve, q)": [],
-    "floor(time)": [],
     "if(time < time + 1, 1, 2)": [],
 }
 
 
 @pytest.mark.parametrize("text", CASES)
 def test_switching_times(text: str) -> None:
-    assert times(text) == CASES[text]
+    assert [pytest.approx(at, abs=1e-11) for at in times(text)] == CASES[text]
+
+
+@pytest.mark.parametrize("text", ["max(time^2, 1)", "sign(sin(time) - sin(2*time))", "if(mod(time^2, 1) < 0.5, 1, 0)"])
+def test_switches_by_time_that_are_missed_are_known(text: str) -> None:
+    assert found(text) == ([], pytest.approx(1.5, abs=0.5))
+
+
+@pytest.mark.parametrize("text", ["max(q, time)", "if(q*sin(time) > 0, 1, 0)", "time^2", "lookup(curve, q)"])
+def test_switches_by_position_are_not_missed(text: str) -> None:
+    """Contacts are full of them; the error control meets them."""
+    assert found(text)[1] == 0
 
 
 def test_switching_times_follow_parameters() -> None:
@@ -80,8 +120,7 @@ NEVER_TAKEN = ["if(k*time < 3, 0, 1)", "if(k > 0, step(time, 1/k, 0, 2/k, 1), 0)
 
 @pytest.mark.parametrize("text", NEVER_TAKEN)
 def test_switching_times_are_finite_whatever_the_parameters(text: str) -> None:
-    (found,) = times(text, k=0)
-    assert found == -1e300
+    assert times(text, k=0) == [-1e300]
 
 
 def test_derivatives_add_no_times() -> None:
@@ -90,11 +129,11 @@ def test_derivatives_add_no_times() -> None:
     t = graph.symbol("t", "time")
     node = ex.FUNCTIONS["step"].builder(t, graph.symbol("p", "a"), graph.zero, graph.symbol("p", "b"), graph.one)
     slope = graph.diff(node, t)
-    assert len(switching_times([node, slope, graph.diff(slope, t)], t, frozenset("p"))) <= 4
+    assert len(switching([node, slope, graph.diff(slope, t)], t, frozenset("p")).times) <= 4
     smooth = graph.lookup(ex.Curve((0.0, 1.0, 2.0, 4.0), (0.0, 2.0, 6.0, 5.0), "akima", "linear"), t)
-    assert switching_times([smooth], t, frozenset()) == []
-    bends = switching_times([graph.diff(graph.diff(smooth, t), t)], t, frozenset())
-    assert [node.value for node in bends] == [0.0, 1.0, 2.0, 4.0]
+    assert switching([smooth], t, frozenset()).times == []
+    bends = switching([graph.diff(graph.diff(smooth, t), t)], t, frozenset()).times
+    assert [at.first.value for at in bends] == [0.0, 1.0, 2.0, 4.0]
 
 
 # ---------------------------------------------------------------- in models
@@ -170,3 +209,78 @@ def quadrature(f: Any, corners: list[float], end: float) -> float:
     """The trapezoidal rule between corners is exact for straight lines."""
     knots = sorted({min(c, end) for c in corners})
     return sum((b - a) * (f(a) + f(b)) / 2 for a, b in pairwise(knots))
+
+
+# ---------------------------------------------------------------- again and again
+
+PULSES = {
+    "if(mod(time, 0.1) < 0.03, 1, 0)": [(0.1 * k, 0.1 * k + 0.03) for k in range(10)],
+    "if(floor(10*time) == 4, 1, 0)": [(0.4, 0.5)],
+    "if(sin(10*pi*time) >= 0.3, 1, 0)": [
+        (0.2 * k + math.asin(0.3) / (10 * math.pi), 0.2 * k + 0.1 - math.asin(0.3) / (10 * math.pi)) for k in range(5)
+    ],
+    "if(cos(10*pi*time) > 0.9999, 1, 0)": [
+        (max(0.0, 0.2 * k - math.acos(0.9999) / (10 * math.pi)), min(1.0, 0.2 * k + math.acos(0.9999) / (10 * math.pi)))
+        for k in range(6)
+    ],
+    "if(time - tb < 0.1, 1, 0)": [(0.3, 0.4), (0.6, 0.7)],
+}
+SCHEMES = pytest.mark.parametrize("scheme", [name for name in Scheme.names() if name != "welch1"])  # of first order
+
+
+def pulsed(force: str) -> mbd.Model:
+    """A mass of 1 kg that is pushed; events set when a push begins."""
+    events = {name: {"when": f"time >= {at}", "set": {"tb": at}} for name, at in (("one", 0.3), ("two", 0.6))}
+    parts = {"states": {"tb": {"rate": 0, "start": -10}}, "events": events}
+    return mbd.Model.from_description(pushed(force, **parts))
+
+
+@SCHEMES
+@pytest.mark.parametrize("settings", [{}, {"step": 0.007}, {"step": 0.3}], ids=["controlled", "fine", "coarse"])
+def test_no_pulse_is_passed_over(scheme: str, settings: dict[str, Any]) -> None:
+    """Constant forces are followed exactly; the events of the last are located to 1e-10 of a step."""
+    for force, intervals in PULSES.items():
+        exact = sum(((1 - a) ** 2 - (1 - b) ** 2) / 2 for a, b in intervals)
+        run = pulsed(force).simulate(1.0, 1.0, scheme=scheme, **settings)
+        assert run["s"][-1] == pytest.approx(exact, abs=1e-9)
+        assert run.notes == ()
+
+
+def test_pulses_in_steps_and_in_an_fmu(tmp_path: Path) -> None:
+    force, intervals = next(iter(PULSES.items()))
+    exact = sum(((1 - a) ** 2 - (1 - b) ** 2) / 2 for a, b in intervals)
+    plant = pulsed(force)
+    sim = plant.start()
+    plant.export_fmu(tmp_path / "pulsed.fmu")
+    with mbd.fmu.open(tmp_path / "pulsed.fmu") as fmu:
+        for size in (0.31, 0.1, 0.19, 0.003, 0.097, 0.3):
+            sim.step(size)
+            fmu.step(size)
+        assert (sim["s"], fmu["s"]) == pytest.approx((exact, exact), abs=1e-11)
+
+
+def test_states_between_periodic_breaks_continue_bit_for_bit() -> None:
+    plain, saved = (pulsed("if(mod(time, 0.1) < 0.03, 1, 0)").start() for _ in range(2))
+    for k in range(1, 40):
+        saved.restore(type(saved.save()).from_bytes(saved.save().to_bytes()))
+        plain.advance(0.025 * k)
+        saved.advance(0.025 * k)
+    assert saved["s"] == plain["s"]
+
+
+@pytest.mark.parametrize(
+    "when", ["sin(2*pi*time) > 0.999", "mod(time, 1) > 0.98", "cos(2*pi*time) > 0 and sin(200*pi*time) > 2"]
+)
+def test_events_that_recur_are_not_overlooked(when: str) -> None:
+    parts = {"states": {"n": {"rate": 0}}, "events": {"e": {"when": when, "set": {"n": "n + 1"}}}}
+    run = mbd.Model.from_description(pushed("0", **parts)).simulate(10.0, 10.0)
+    assert run["n"][-1] == (0 if "and" in when else 10)
+
+
+def test_what_cannot_be_found_is_said_with_its_cure() -> None:
+    parts = {"states": {"n": {"rate": 0}}, "events": {"e": {"when": "sin(time^2) > 0.9", "set": {"n": "n + 1"}}}}
+    plant = mbd.Model.from_description(pushed("if(sin(time^2) > 0.8, 1, 0)", **parts))
+    force, event = plant.simulate(1.0, 1.0).notes
+    assert force.startswith("coordinates.s.force: if(sin(time^2) > 0.8, 1, 0) switches at times that cannot be found")
+    assert event.startswith("event 'e' switches") and "largest_step" in event
+    assert plant.simulate(1.0, 1.0, largest_step=0.01).notes == ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -114,6 +114,15 @@ def shared_reactions(found: Sequence[Redundancy], model: SymbolicModel) -> list[
         *(f"redundant: {r}" for r in found),
         f"reactions of {', '.join(elements)} are not unique; the smallest possible are reported",
         *(f"{name} depends on reactions that are not unique; so does the motion" for name in readers),
+    ]
+
+
+def unmet_switches(expressions: Iterable[str]) -> list[str]:
+    """What may be passed over where an expression switches by time."""
+    return [
+        f"{expression} switches at times that cannot be found beforehand: a step may pass over what lasts shorter than "
+        "it does; bound the steps by largest_step"
+        for expression in expressions
     ]
 
 

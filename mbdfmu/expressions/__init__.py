@@ -1,6 +1,6 @@
 """Symbolic expressions: graph, exact derivatives, the language users write, tapes; must not know bodies or joints."""
 
-from mbdfmu.expressions.breaks import switching_times
+from mbdfmu.expressions.breaks import Switching, switching
 from mbdfmu.expressions.catalogue import FUNCTIONS, Function
 from mbdfmu.expressions.conditions import indicator, is_condition
 from mbdfmu.expressions.curves import Curve
@@ -73,6 +73,7 @@ __all__ = [
     "Name",
     "Node",
     "Number",
+    "Switching",
     "Tape",
     "Term",
     "Tree",
@@ -117,7 +118,7 @@ __all__ = [
     "sqrt",
     "square",
     "step",
-    "switching_times",
+    "switching",
     "take_apart",
     "tan",
     "tanh",

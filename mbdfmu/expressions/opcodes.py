@@ -196,6 +196,7 @@ POW, SQRT, SQUARE, ABS = OPCODES["POW"], OPCODES["SQRT"], OPCODES["SQUARE"], OPC
 MIN, MAX, SELECT, NOT, SIGN = OPCODES["MIN"], OPCODES["MAX"], OPCODES["SELECT"], OPCODES["NOT"], OPCODES["SIGN"]
 LT, LE, EQ, LOOKUP = OPCODES["LT"], OPCODES["LE"], OPCODES["EQ"], OPCODES["LOOKUP"]
 AND, OR = OPCODES["AND"], OPCODES["OR"]
+SIN, COS, FLOOR = OPCODES["SIN"], OPCODES["COS"], OPCODES["FLOOR"]
 
 # Graphs fold constants by Python's own floats where these give the same bits as NumPy, in a tenth of the time.
 # What has no finite value is nan.
