@@ -197,11 +197,6 @@ private:
         for (int k = 0; k < s_.nx; ++k) st.memory[s_.nv + k] = std::max(st.memory[s_.nv + k], std::fabs(st.x[k]));
         st.memory[s_.nv + s_.nx] = pace_ = pace(i, st.memory[s_.nv + s_.nx], st.v.data(), st.a.data());
     }
-    double pace(const Instance& i, double least, const double* v, const double* a) const {
-        for (int k = 0; k < s_.nv; ++k)
-            least = std::max({least, std::fabs(v[k]) / i.unit(k), std::sqrt(std::fabs(a[k]) / i.unit(k))});
-        return least;
-    }
 
     void enter(Instance& i) {
         instance_ = &i;

@@ -1,5 +1,6 @@
 // What every integration scheme is to the driver: start, try a step, accept it. Nothing else crosses.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -81,6 +82,13 @@ public:
 
 protected:
     double tolerance_ = 1e-6;
+
+    // 1/s, at which units of length and angle are travelled (T12.2); no less than `least`.
+    static double pace(const Instance& i, double least, const double* v, const double* a) {
+        for (int k = 0; k < i.system.nv; ++k)
+            least = std::max({least, std::fabs(v[k]) / i.unit(k), std::sqrt(std::fabs(a[k]) / i.unit(k))});
+        return least;
+    }
 };
 
 // ---- numbers in a state's memory that say where to look

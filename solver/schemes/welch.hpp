@@ -13,6 +13,8 @@
 // wherever forces see velocities (13.3). The predictor alone is welch1.
 //
 // State keeps a, lambda, Xdot and Y of the half step (of t_n in welch1). Reactions at t_{n+1} are those of the report.
+//
+// Under error control slopes are compared: those of index 1 at t_n, at the half step and at t_{n+1} (T13.7).
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -34,31 +36,31 @@ public:
         : s_(system),
           corrections_(corrections),
           index1_(system),
+          end_(system),
           place_(system.nq(), system.nv, system.nx),
           next_(system.nq(), system.nv, system.nx),
           phi_(system.nc),
           still_(system.nc),
           asked_(system.nc),
           open_(system.nc),
+          gamma_(system.nc),
+          shift_(system.nc),
           no_gamma_(system.nc),
           zero_(system.nv),
-          mean_(system.nv + system.nx),
-          error_(system.nv) {}
+          begin_(system.nv + system.nx),
+          half_(system.nv + system.nx),
+          error_(2 * system.nv + system.nx) {}
 
     int error_order() const override { return corrections_ > 0 ? 3 : 2; }
-    std::size_t memory_size() const override { return layout_.size; }
+    std::size_t memory_size() const override { return s_.nv + 2 * s_.nx + 2; }
 
     void start(Instance& i) override {
         State& st = i.state;
-        st.memory.assign(layout_.size, 0.0);
+        st.memory.assign(memory_size(), 0.0);
         double* m = st.memory.data();
         for (int k = 0; k < s_.nv; ++k) m[k] = std::max(i.unit(k), std::fabs(st.q[k]));
         for (int k = 0; k < s_.nx; ++k) m[s_.nv + k] = std::max(s_.nominal[k], std::fabs(st.x[k]));
-        const Layout& at = layout_;
-        std::copy(st.v.begin(), st.v.end(), m + at.before);
-        std::copy(st.x.begin(), st.x.end(), m + at.before + s_.nv);
-        std::copy(st.a.begin(), st.a.end(), m + at.mean);
-        std::copy(st.xdot.begin(), st.xdot.end(), m + at.mean + s_.nv);
+        m[pace_at()] = pace(i, 0, st.v.data(), st.a.data());
     }
 
     bool move_along(Instance& i, const Jump& jump) override {
@@ -78,32 +80,22 @@ public:
         order_ = i.state.order;
         index1_.a = i.state.a, index1_.lambda = i.state.lambda, index1_.xdot = i.state.xdot, index1_.y = i.state.y;
         StepResult result;
-        if (!predict(i, result)) return blame(i, result, count);
-        if (corrections_ > 0) prepare_corrector(i);
-        for (int k = 0; k < corrections_; ++k)
-            if (!correct(i, result)) return blame(i, result, count);
-        estimate(i, result);
+        if (attempt(i, result)) estimate(i, result);
         return blame(i, result, count);
     }
 
     void accept(Instance& i) override {
         State& st = i.state;
         double* m = st.memory.data();
-        const Layout& at = layout_;
-        std::copy(st.v.begin(), st.v.end(), m + at.before);
-        std::copy(st.x.begin(), st.x.end(), m + at.before + s_.nv);
-        std::copy_n(m + at.mean + s_.nv, s_.nx, m + at.mean_before);
-        std::copy(mean_.begin(), mean_.end(), m + at.mean);
-        m[at.apart] = apart(m);
-        m[at.behind] = (h_ + m[at.h]) / 2;
-        m[at.h] = h_;
-        m[at.steps] += 1;
+        m[last_at()] = h_;
+        if (!fixed_steps) std::copy_n(&begin_[s_.nv], s_.nx, m + last_at() + 1);
         st.t += h_;
         st.q.swap(next_.q), st.v.swap(next_.v), st.x.swap(next_.x);
         st.a = index1_.a, st.lambda = index1_.lambda, st.xdot = index1_.xdot, st.y = index1_.y;
         st.order = order_;
         for (int k = 0; k < s_.nv; ++k) m[k] = std::max(m[k], std::fabs(st.q[k]));  // [Negrut05] eq. 34
         for (int k = 0; k < s_.nx; ++k) m[s_.nv + k] = std::max(m[s_.nv + k], std::fabs(st.x[k]));
+        m[pace_at()] = pace(i, m[pace_at()], st.v.data(), st.a.data());
     }
 
 private:
@@ -116,36 +108,38 @@ private:
 
     const System& s_;
     const int corrections_;
-    Index1 index1_;
+    Index1 index1_, end_;  // of the step; where it ends
     Motion place_, next_;  // where accelerations are asked for; where the step ends
-    std::vector<double> phi_, still_, asked_, open_, no_gamma_, zero_, mean_, error_;
+    std::vector<double> phi_, still_, asked_, open_, gamma_, shift_, no_gamma_, zero_;
+    std::vector<double> begin_, half_;  // slopes of v and X by index 1: at t_n, at the half step
+    std::vector<double> error_;         // of positions, velocities, states
     double h_ = 0;
     Order order_ = Order::eager;
 
-    // ---- the scheme's memory within State: weights of the errors, then v and X at t_{n-1}, their mean rates over the
-    // last two steps, those of X over the two that ended one step before; how far the means lie behind t_n and apart,
-    // the size of the last step, the count of steps
-    struct Layout {
-        int before, mean, mean_before, behind, apart, h, steps, size;
-    };
-    Layout make_layout() const {
-        Layout l{};
-        l.before = s_.nv + s_.nx;
-        l.mean = 2 * l.before;
-        l.mean_before = 3 * l.before;
-        l.behind = l.mean_before + s_.nx;
-        l.apart = l.behind + 1, l.h = l.behind + 2, l.steps = l.behind + 3, l.size = l.behind + 4;
-        return l;
-    }
-    const Layout layout_ = make_layout();
+    // ---- the scheme's memory within State: weights of the errors, the pace of the motion, the size of the last
+    // step, rates of X at its beginning
+    std::size_t pace_at() const { return s_.nv + s_.nx; }
+    std::size_t last_at() const { return pace_at() + 1; }
 
     // ---- the step
+    bool attempt(Instance& i, StepResult& result) {
+        if (!predict(i, result)) return false;
+        keep_slopes(i, begin_);
+        if (corrections_ == 0) return true;
+        prepare_corrector(i);
+        for (int k = 0; k < corrections_; ++k)
+            if (!correct(i, result)) return false;
+        keep_slopes(i, half_);
+        return fixed_steps || arrive(i, result);
+    }
+
     // (T13.1)
     bool predict(Instance& i, StepResult& result) {
         const State& st = i.state;
         place_.q = st.q, place_.v = st.v, place_.x = st.x;
         index1_.look(i, here(st.t));
         open_ = index1_.velocity;  // B v + b of rows of velocities
+        gamma_ = index1_.gamma;
         constraints(i, st.t + h_, st.q);
         still(i, st.t);
         for (int k = 0; k < s_.nc; ++k)
@@ -181,6 +175,7 @@ private:
         for (int k = 0; k < s_.nv; ++k) place_.v[k] = (st.v[k] + next_.v[k]) / 2;  // eq. 25
         for (int k = 0; k < s_.nx; ++k) place_.x[k] = (st.x[k] + next_.x[k]) / 2;
         index1_.look(i, here(st.t + h_ / 2));
+        gamma_ = index1_.gamma;
         for (int k = 0; k < s_.nc; ++k)
             if (s_.level[k] == 0)
                 index1_.gamma[k] = asked_[k];
@@ -239,15 +234,16 @@ private:
         if (s_.nc > 0) s_.rates(point(i, t, place_.q), i.work, still_.data(), no_gamma_.data());
     }
 
-    bool solve(Instance& i, double t, StepResult& result) {
+    bool solve(Instance& i, double t, StepResult& result) { return solve(i, index1_, here(t), result); }
+    bool solve(Instance& i, Index1& index1, const Index1::Place& at, StepResult& result) {
         ++result.iterations;
-        const Index1::Outcome outcome = index1_.solve(i, here(t), order_);
+        const Index1::Outcome outcome = index1.solve(i, at, order_);
         if (outcome == Index1::Outcome::done) return true;
         result.status = outcome == Index1::Outcome::singular     ? Status::singular
                         : outcome == Index1::Outcome::not_finite ? Status::not_finite
                                                                  : Status::slow;
-        result.worst_unknown = index1_.odd_unknown;
-        const auto& r = index1_.rows;
+        result.worst_unknown = index1.odd_unknown;
+        const auto& r = index1.rows;
         const auto odd = std::find_if(r.begin(), r.end(), [](double x) { return !std::isfinite(x); });
         if (odd == r.end()) return false;
         result.status = Status::not_finite;
@@ -256,21 +252,34 @@ private:
     }
 
     // ---- the local error (13.5)
+    // Those of index 1 where it was solved last: its rows asked for what closes the joints.
+    void keep_slopes(Instance& i, std::vector<double>& to) {
+        if (fixed_steps) return;
+        for (int k = 0; k < s_.nc; ++k) shift_[k] = index1_.gamma[k] - gamma_[k];
+        const double* change = index1_.least_motion(i, shift_.data());
+        for (int k = 0; k < s_.nv; ++k) to[k] = index1_.a[k] + change[k];
+        const double* rates = change + s_.nv + s_.nc;
+        for (int k = 0; k < s_.nx; ++k) to[s_.nv + k] = index1_.xdot[k] + rates[k];
+    }
+
+    // Slopes where the step ends: what begins there (a contact, a force that jumps) is seen.
+    bool arrive(Instance& i, StepResult& result) {
+        end_.a = index1_.a, end_.lambda = index1_.lambda, end_.xdot = index1_.xdot, end_.y = index1_.y;
+        const Index1::Place at{i.state.t + h_, next_.q.data(), next_.v.data(), next_.x.data()};
+        end_.look(i, at);
+        return solve(i, end_, at, result);
+    }
+
     void estimate(Instance& i, StepResult& result) {
         const State& st = i.state;
-        const double* m = st.memory.data();
-        mean_rates(st);
-        if (corrections_ > 0)
-            third_order_errors(m);
-        else
-            for (int k = 0; k < s_.nv; ++k) error_[k] = h_ / 2 * (next_.v[k] - st.v[k]);  // (T13.8)
-        if (corrections_ > 0) turning_errors(st);
-        double sum = 0, states = 0;
-        for (int k = 0; k < s_.nv; ++k) sum += std::pow(error_[k] / m[k], 2);
-        for (int k = 0; k < s_.nx; ++k) states += std::pow(state_error(m, k) / m[s_.nv + k], 2);
-        const double places = std::sqrt(sum / std::max(1, s_.nv));
-        result.error = std::max(places, std::sqrt(states / std::max(1, s_.nx))) / tolerance_;
-        if (s_.nx > 0 && m[layout_.steps] < fewest_rates()) result.error = std::max(result.error, steady);
+        if (!fixed_steps) {
+            if (corrections_ > 0)
+                third_order_errors(st);
+            else
+                second_order_errors(st);
+            result.error = norm(i) / tolerance_;
+            if (s_.nx > 0 && st.memory[last_at()] == 0) result.error = std::max(result.error, steady);
+        }
         if (s_.turns > 0) result.turn = largest_turn(st);
         examine(i, result);
     }
@@ -286,42 +295,49 @@ private:
         if (!(worst.scaled <= widest_gap) && result.status == Status::done) result.status = Status::constraint;
     }
 
-    // Over two steps, because velocities normal to the constraints swing from step to step (13.4).
-    void mean_rates(const State& st) {
-        const double* before = st.memory.data() + layout_.before;
-        const double span = h_ + st.memory[layout_.h];
-        for (int k = 0; k < s_.nv; ++k) mean_[k] = (next_.v[k] - before[k]) / span;
-        for (int k = 0; k < s_.nx; ++k) mean_[s_.nv + k] = (next_.x[k] - before[s_.nv + k]) / span;
-    }
-    // s between the last mean and this one
-    double apart(const double* m) const { return (h_ - m[layout_.h]) / 2 + m[layout_.behind]; }
-
-    // h^3/12 times the rate of accelerations (T13.7)
-    void third_order_errors(const double* m) {
-        const double scale = h_ * h_ * h_ / (12 * apart(m));
-        for (int k = 0; k < s_.nv; ++k) error_[k] = scale * (mean_[k] - m[layout_.mean + k]);
-    }
-
-    // Rotations turn about an axis that moves, and Cayley's turns fall behind (T13.7).
-    void turning_errors(const State& st) {
-        const double scale = h_ * h_ * h_ / 12;
+    // (T13.7). Rotations turn about an axis that moves, and Cayley's turns fall behind.
+    void third_order_errors(const State& st) {
+        double *places = error_.data(), *speeds = places + s_.nv, *states = speeds + s_.nv;
+        const double *begin = begin_.data(), *half = half_.data(), *rates = begin + s_.nv;
+        for (int k = 0; k < s_.nv; ++k) {
+            places[k] = h_ * h_ / 6 * (half[k] - begin[k]);
+            speeds[k] = h_ / 6 * (begin[k] - 2 * half[k] + end_.a[k]);
+        }
+        const double scale = h_ * h_ * h_ / 12, last = st.memory[last_at()];
+        for (int k = 0; k < s_.nx; ++k) {
+            const double slope = (end_.xdot[k] - rates[k]) / h_, bend = (slope - slope_before(st, k)) / (h_ + last);
+            states[k] = h_ / 2 * (rates[k] - 2 * half[s_.nv + k] + end_.xdot[k]) - 2 * scale * bend;
+        }
         for (int k = 3; k < 6 * s_.spatial_bodies(); k += 6) {
             const Vec w = 0.5 * (load(&st.v[k]) + load(&next_.v[k]));
-            add(&error_[k], -scale * (cross(w, load(&mean_[k])) + dot(w, w) / 4 * w));
+            add(&places[k], -scale * (cross(w, load(&half[k])) + dot(w, w) / 4 * w));
         }
     }
 
-    // Steps before the rates of states tell an error, which needs their second differences in welch2.
-    int fewest_rates() const { return corrections_ > 0 ? 2 : 1; }
+    // (T13.8)
+    void second_order_errors(const State& st) {
+        for (int k = 0; k < s_.nv; ++k) error_[k] = h_ / 2 * (next_.v[k] - st.v[k]), error_[s_.nv + k] = 0;
+        for (int k = 0; k < s_.nx; ++k) error_[2 * s_.nv + k] = h_ * h_ / 2 * slope_before(st, k);
+    }
 
-    // h^2/2 X'' in welch1 (T13.8), h^3/12 X''' in welch2 (T13.7), by divided differences of the mean rates
-    double state_error(const double* m, int k) const {
-        const Layout& at = layout_;
-        if (m[at.steps] < fewest_rates()) return 0;
-        const double last = m[at.mean + s_.nv + k], slope = (mean_[s_.nv + k] - last) / apart(m);
-        if (corrections_ == 0) return h_ * h_ / 2 * slope;
-        const double slope_before = (last - m[at.mean_before + k]) / m[at.apart];
-        return h_ * h_ * h_ / 6 * (slope - slope_before) / (apart(m) + m[at.apart]);
+    // Xdd over the last step; 0 before the first.
+    double slope_before(const State& st, int k) const {
+        const double last = st.memory[last_at()];
+        return last > 0 ? (begin_[s_.nv + k] - st.memory[last_at() + 1 + k]) / last : 0;
+    }
+
+    // As in (T12.2).
+    double norm(const Instance& i) const {
+        const double *m = i.state.memory.data(), *speed = &error_[s_.nv], *state = speed + s_.nv;
+        const double fastest = std::max(pace(i, m[pace_at()], next_.v.data(), index1_.a.data()), 1e-300);
+        double places = 0, speeds = 0, states = 0;
+        for (int k = 0; k < s_.nv; ++k) {
+            places += std::pow(error_[k] / m[k], 2);
+            speeds += std::pow(speed[k] / (i.unit(k) * fastest), 2);
+        }
+        for (int k = 0; k < s_.nx; ++k) states += std::pow(state[k] / m[s_.nv + k], 2);
+        const double motion = std::sqrt(std::max(places, speeds) / std::max(1, s_.nv));
+        return std::max(motion, std::sqrt(states / std::max(1, s_.nx)));
     }
 
     // Two bodies that turn against each other by less than half a turn leave no doubt of the turns between them.
