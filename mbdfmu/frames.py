@@ -141,6 +141,26 @@ class Load:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Gap:
+    """A distance (m) from which on an element acts once it is negative (T9.7).
+
+    Where something ends behind its surface, a body that is `extent` deep is as near to another side; `speed` is how
+    fast (m/s) the bodies move against each other then, in any direction.
+    """
+
+    value: Node
+    rate: Node  # m/s
+    extent: Node | None = None
+    speed: Node | None = None
+    rigid: bool = False  # nothing yields: an impact, which has to be met while the gap is closing
+
+    @property
+    def nodes(self) -> tuple[Node, Node, Node]:
+        """What the solver looks at."""
+        return self.value, self.rate, self.rate if self.speed is None else self.speed
+
+
+@dataclass(frozen=True, kw_only=True)
 class Law:
     """A force along one measure: positive acts towards a larger measure."""
 
@@ -168,6 +188,9 @@ class Resolve(Rates, Protocol):
 
     def locate(self, key: str, node: Node) -> None:
         """Hit every change of the node's sign in time, as where a contact begins, and start anew there."""
+
+    def gap(self, key: str, gap: Gap) -> None:
+        """No step may pass over the place where this gap is closed."""
 
     def joint(self, name: str) -> Joined:
         """A joint of the model."""

@@ -208,10 +208,13 @@ class _Lowering:
         return body_at, gravity_at, start_at, self.constants.block([m.length], "the model's length")
 
     def _times(self) -> None:
-        """What events and impacts need of parameters."""
+        """What gaps, events and impacts need of parameters."""
         block = self.constants.block
         names = [(f"restitution of impact '{i.name}'", f"rest speed of impact '{i.name}'") for i in self.m.impacts]
         pairs = zip(self.m.impacts, names, strict=True)
+        self.extent_at = [
+            -1 if gap.extent is None else block([gap.extent], f"extent of {name}") for name, gap in self.m.gaps.items()
+        ]
         self.impact_at = [block([i.restitution, i.rest_speed], *texts) for i, texts in pairs]
 
     # ---- rows
@@ -339,6 +342,7 @@ class _Lowering:
             "cond": [*conditions, *(e[2] for e in condition_entries)],
             "signal": computed,
             "inputs": [node for f in self.m.functions for node in (*f.inputs, *f.parameters)],
+            "gaps": [node for part in zip(*(gap.nodes for gap in self.m.gaps.values()), strict=True) for node in part],
             "events": [e.indicator for e in self._indicators] + [i.ends for i in self.m.impacts],
             "written": [w.node for w in self._written],
             "set": [setting.value for _, setting in self._settings],
@@ -553,6 +557,10 @@ class _Lowering:
         actions = [(k, row, on) for k, e in enumerate(self.m.events) for label, on in e.actions for row in rows[label]]
         return {
             "inactive": ints(k for k, (c, _) in enumerate(self.rows) if not c.active),
+            "gapnames": lines(self.m.gaps),
+            "gaptable": ints(
+                n for at, gap in zip(self.extent_at, self.m.gaps.values(), strict=True) for n in (at, gap.rigid)
+            ),
             "evnames": lines(one.name for one in self._indicators),
             "evtable": ints(n for row in table for n in row),
             "actions": ints(n for action in actions for n in action),

@@ -23,6 +23,8 @@ void limit_steps(double count, double step, const char* kind) {
                      " steps to the next output; 1e9 are allowed, use a larger step");
 }
 
+constexpr const char* passed_over = "bodies pass through each other or meet unseen within one step";
+
 const char* reason(Status status) {
     switch (status) {
         case Status::slow:
@@ -246,6 +248,8 @@ void Driver::fixed_steps(double t, Poll poll, void* context, bool& stopped) {
     for (long k = 1; k <= count; ++k) {
         StepResult result = scheme_->step(instance_, h, statistics);
         if (result.status == Status::done && result.turn > 1) result.status = Status::turned;
+        look_at_gaps(result, h);
+        if (result.clear < 1) fail(result, h);
         if (result.status != Status::done) {
             if (result.status != Status::turned && k < count && singular_pose_passed(h)) {
                 s.t = begin + static_cast<double>(++k) * h;
@@ -317,14 +321,23 @@ void Driver::follow(double h, double error, bool after_rejection) {
     s.h = std::max(s.h, options_.smallest_step);
 }
 
+// Whether a step that has succeeded has passed over a gap.
+void Driver::look_at_gaps(StepResult& result, double h) {
+    const bool stands = options_.step > 0 ? result.status == Status::done : result.passed();
+    if (!gaps_.any() || !stands) return;
+    result.clear = gaps_.part(scheme_->end(), h, options_.tolerance * instance_.length());
+    if (result.clear < 1) result.culprit = gaps_.passed();
+}
+
 // After a step that was refused; false where the motion has started anew with other rows instead.
 bool Driver::cut(const StepResult& result, double h) {
     State& s = instance_.state;
     ++statistics.rejected;
     if (result.status != Status::done && rows_chosen_anew(result, h)) return false;
     const double factor =
-        result.status != Status::done
-            ? failure_factor
+        result.status != Status::done ? failure_factor
+        : result.clear < 1
+            ? result.clear
             : std::clamp(scheme_->safety() * std::pow(result.error, -1.0 / scheme_->error_order()), least_factor, 0.9);
     scheme_->reject(instance_);
     s.h = h * factor;
@@ -344,6 +357,7 @@ void Driver::controlled_steps(double t, double until, Poll poll, void* context, 
         const double h = next_size(until - s.t, until > t, last), to = last ? until : s.t + h;
         StepResult result = scheme_->step(instance_, h, statistics);
         result.error = std::max(result.error, std::pow(result.turn, scheme_->error_order()));
+        look_at_gaps(result, h);
         if (to > t && result.passed() && !scheme_->keep(instance_, statistics)) result.status = Status::not_finite;
         if (result.passed()) {
             const bool arrived = taken(result, h, to);
@@ -363,8 +377,8 @@ void Driver::controlled_steps(double t, double until, Poll poll, void* context, 
 
 void Driver::fail(const StepResult& result, double h) {
     Instance& i = instance_;
-    std::string text =
-        std::string(reason(result.status)) + " at t = " + shown(i.state.t) + " s with a step of " + shown(h) + " s";
+    std::string text = std::string(result.clear < 1 ? passed_over : reason(result.status)) +
+                       " at t = " + shown(i.state.t) + " s with a step of " + shown(h) + " s";
     if (options_.step > 0)
         text += " (fixed)";
     else
@@ -380,6 +394,10 @@ void Driver::fail(const StepResult& result, double h) {
     else if (!dead.empty())
         text += "; dead point at " + dead + ", t = " + shown(i.state.t) +
                 " s: there it repeats what other joints hold; drive the mechanism elsewhere or change its lengths";
+    else if (result.clear < 1)
+        text += options_.step > 0
+                    ? "; use error control or a step of at most " + shown(result.clear * h) + " s"
+                    : std::string("; the gap changes faster than any step can follow: check its geometry");
     else if (!result.culprit.empty())
         text += std::string(options_.step > 0 ? "; take a smaller step, or" : ";") +
                 " keep it within what it is defined for, by max(), if() or another law";

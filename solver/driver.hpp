@@ -29,6 +29,7 @@ public:
         : instance_(instance),
           scheme_(std::move(scheme)),
           options_(options),
+          gaps_(instance),
           happenings_(instance, [this] { instance_.report(); }, [this] { restart(); }) {
         scheme_->fixed_steps = options_.step > 0;
         scheme_->set_tolerance(options_.tolerance);
@@ -69,6 +70,8 @@ private:
     long limit_ = 0;        // value of statistics.steps at which advance() returns; 0 = none
     bool waiting_ = false;  // something has been found to occur here
 
+    Gaps gaps_;
+
     // ---- what changes at one instant (breaks.cpp)
     bool reported_ = false;  // whether what is reported is that of the state
     std::vector<double> jump_;
@@ -102,6 +105,7 @@ private:
     void controlled_steps(double t, double until, Poll poll, void* context, bool& stopped);
     double next_size(double remaining, bool passing, bool& last) const;
     void follow(double h, double error, bool after_rejection);
+    void look_at_gaps(StepResult& result, double h);
     bool cut(const StepResult& result, double h);
     bool may_pass() const;
     double horizon(double t, const Break& next) const;

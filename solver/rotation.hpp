@@ -54,6 +54,12 @@ inline Vec turn_between(const double* from, const double* to) {
     return (sine > 0 ? 2 * std::atan2(sine, cosine) / sine : 2.0) * s;
 }
 
+// e' = e o (0, omega)/2, omega in body axes.
+inline void turning(const double* e, Vec omega, double* to) {
+    const Vec u = load(e + 1), d = 0.5 * (e[0] * omega + cross(u, omega));
+    to[0] = -0.5 * dot(u, omega), to[1] = d.x, to[2] = d.y, to[3] = d.z;
+}
+
 inline void rotation_matrix(const double* e, double* R) {
     const double a = e[0], b = e[1], c = e[2], d = e[3];
     R[0] = 2 * (a * a + b * b) - 1, R[1] = 2 * (b * c - a * d), R[2] = 2 * (b * d + a * c);

@@ -28,6 +28,7 @@ System::System(const unsigned char* data, std::size_t size) {
     read_names(blob);
     read_conditions(blob);
     read_switches(blob);
+    read_gaps(blob);
     read_rate_pattern(blob);
     build_pattern();
     eager_ = Elimination(pattern, n(), nodes, Order::eager, dearest_program);
@@ -254,6 +255,19 @@ void System::read_switches(const Blob& blob) {
         damaged("the program of what events set has the wrong number of results");
 }
 
+void System::read_gaps(const Blob& blob) {
+    const auto table = blob.ints("gaptable");
+    std::istringstream names(blob.text("gapnames"));
+    std::size_t k = 0;
+    for (std::string name; std::getline(names, name) && k + 2 <= table.size(); k += 2)
+        gaps.push_back({name, table[k], table[k + 1] != 0});
+    gaps_ = Tape(blob, "gaps", spaces());
+    if (k != table.size() || gaps_.outputs() != 3 * static_cast<int>(gaps.size()))
+        damaged("the program of the gaps has the wrong number of results");
+    for (const Gap& one : gaps)
+        if (one.extent < -1 || one.extent >= n_constants) damaged("a gap refers to what is not there");
+}
+
 // The places that kernels fill, then those of the program's rows.
 void System::read_rate_pattern(const Blob& blob) {
     each_joint_table([&](auto kernel, const std::vector<Element>& table) {
@@ -348,7 +362,7 @@ void System::each_joint_table(F&& f) const {
 Workspace System::workspace() const {
     Workspace w;
     w.registers.resize(std::max({residual_.size(), derivative_.size(), constraints_.size(), rates_.size(),
-                                 monitor_.size(), conditions_.size(), signals_.size(), indicators_.size(),
+                                 monitor_.size(), conditions_.size(), signals_.size(), indicators_.size(), gaps_.size(),
                                  settings_.size(), written_.size(), function_inputs_.size(), breaks_.size()}));
     w.outside_values.resize(outside_);
     w.outside_inputs.resize(function_inputs_.outputs());
@@ -780,6 +794,12 @@ void System::breaks(const Point& point, Workspace& w, double* out) const {
 void System::indicators(const Point& given, Workspace& w, double* out) const {
     indicators_.run(prepared(given, w), w.registers.data());
     for (int k = 0; k < indicators_.outputs(); ++k) out[k] = indicators_.output(w.registers.data(), k);
+}
+
+void System::look_at_gaps(const Point& given, Workspace& w, std::size_t count, double* out) const {
+    const int wanted = static_cast<int>(count);
+    gaps_.run_for(prepared(given, w), w.registers.data(), wanted);
+    for (int k = 0; k < wanted; ++k) out[k] = gaps_.output(w.registers.data(), k);
 }
 
 void System::settings(const Point& given, Workspace& w, double* out) const {

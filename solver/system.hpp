@@ -111,6 +111,8 @@ public:
     // of these. They depend on constants, and on X that events alone change.
     void breaks(const Point& point, Workspace& w, double* out) const;
     int break_count() const { return breaks_.outputs() / 3; }
+    // of all gaps: values, then rates, then how fast the bodies move against each other; no more than `count` of these
+    void look_at_gaps(const Point& point, Workspace& w, std::size_t count, double* out) const;
     // what every setting of Switches would make of its state; then the operation that made value k not finite
     void settings(const Point& point, Workspace& w, double* out) const;
     std::string culprit_of_setting(const Workspace& w, int k) const;
@@ -157,6 +159,12 @@ public:
     std::vector<char> drives;  // constraint rows of motions, which set what they drive at the start
     Nodes nodes;
     Switches switches;
+    struct Gap {
+        std::string name;
+        int extent;  // constant: of what lies behind it, m; negative where that has no end
+        bool rigid;  // an impact, which occurs while the gap is closing
+    };
+    std::vector<Gap> gaps;
     const Elimination& elimination(Order order) const { return order == Order::eager ? eager_ : patient_; }
     // The order with fewer operations; patient where they are equal, because its pivots depend less on each other.
     Order preferred_order() const {
@@ -193,7 +201,7 @@ private:
     std::vector<Element> coincident_, angle_, inline_, translational_, rotational_springs_, bushings_;  // planar
     std::vector<Element> coincident3_, perpendicular_, in_plane_, bushings3_;                           // spatial
     Tape breaks_, parameters_, residual_, derivative_, derivative1_, constraints_, rates_, monitor_, conditions_,
-        signals_, indicators_, settings_, written_, function_inputs_;
+        signals_, indicators_, gaps_, settings_, written_, function_inputs_;
     int outside_ = 0;  // numbers in space OUTSIDE
     std::vector<std::string> written_labels_;
     std::vector<std::int32_t> residual_rows_, constraint_rows_, rate_rows_;
@@ -251,6 +259,7 @@ private:
     void read_names(const Blob& blob);
     void read_conditions(const Blob& blob);
     void read_switches(const Blob& blob);
+    void read_gaps(const Blob& blob);
     void read_rate_pattern(const Blob& blob);
     void build_pattern();
     void leave_out_rates();

@@ -9,8 +9,9 @@ from mbdfmu.description import Direction, Flag, In, NonNegative, Positive, Value
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node, greater, select
 from mbdfmu.expressions.adams import impact
-from mbdfmu.forces.base import ScalarForce, along
-from mbdfmu.frames import Law, Measure, Resolve
+from mbdfmu.forces.base import ScalarForce, along, geometry
+from mbdfmu.frames import Gap, Law, Measure, Resolve
+from mbdfmu.vectors import length
 
 
 class BumpStop(ScalarForce, name="bump_stop"):
@@ -47,16 +48,24 @@ class BumpStop(ScalarForce, name="bump_stop"):
         return along(i, j, self.axis, resolve)
 
     def law(self, measure: Measure, i: Any, j: Any, resolve: Resolve) -> Law:
-        length, rate = measure.value, resolve.rate(measure.value)
-        zero = total = energy = length.graph.zero
+        reach, rate = measure.value, resolve.rate(measure.value)
+        zero = total = energy = reach.graph.zero
         for key, bound, sign in (("lower", self.lower, 1.0), ("upper", self.upper, -1.0)):
             if bound is not None:
-                depth = sign * (resolve(bound) - length)
+                depth = sign * (resolve(bound) - reach)
                 total = total + sign * self._push(depth, sign * rate, resolve)
                 energy = energy + self._stored(depth, resolve)
+                resolve.gap(key, self._gap(-depth, -sign * rate, (i, j), resolve))
                 if self.locate:
                     resolve.locate(key, depth)
         return Law(spring=total, actuator=zero, energy=energy)
+
+    def _gap(self, value: Node, rate: Node, ends: tuple[Any, Any], resolve: Resolve) -> Gap:
+        """Along a line the stops lie on all sides: the ends may pass each other."""
+        if self.axis is not None or self.lower is None:
+            return Gap(value=value, rate=rate)
+        speed = length(geometry(ends[0]).relative_velocity(*ends, resolve))
+        return Gap(value=value, rate=rate, extent=resolve(self.lower), speed=speed)
 
     def _push(self, depth: Node, leaving: Node, resolve: Resolve) -> Node:
         """As the function `impact`."""

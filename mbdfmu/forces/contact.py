@@ -17,7 +17,7 @@ from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node, less, maximum, minimum, select
 from mbdfmu.forces.base import Ends, ForceBetween, geometry
 from mbdfmu.forces.sliding import Sliding, signed, size
-from mbdfmu.frames import Effort, Load, Measure, Resolve, Share
+from mbdfmu.frames import Effort, Gap, Load, Measure, Resolve, Share
 from mbdfmu.vectors import Components, cross, dot, length
 
 _OF_LAW = {  # fields that belong to one law of the normal force
@@ -87,6 +87,14 @@ class Contact(Sliding, ForceBetween):
         """Where the bodies may touch."""
         raise TypeError(f"force type '{self.type_name}' defines no touches")
 
+    def extent(self, resolve: Resolve) -> Node | None:
+        """How deep (m) one is in the other where the far side is as near; none where there is no far side."""
+        return None
+
+    def speed(self, i: Any, j: Any, resolve: Resolve) -> Node:
+        """At which the bodies move against each other at most (m/s)."""
+        return length(geometry(i).relative_velocity(i, j, resolve))
+
     def outputs(self, dimensions: int) -> tuple[str, ...]:
         return "gap", "force", "friction", "slip"
 
@@ -95,6 +103,7 @@ class Contact(Sliding, ForceBetween):
         found = self.touches(i, j, resolve)
         pressed = [self._pressed(touch, i, j, resolve, alone=len(found) == 1) for touch in found]
         self._show(pressed, resolve)
+        resolve.gap("gap", self._gap(pressed, i, j, resolve))
         for n, one in enumerate(pressed if self.locate else (), start=1):
             resolve.locate("gap" if len(found) == 1 else f"gap_{n}", one.gap)
         efforts: list[Effort] = []
@@ -140,6 +149,16 @@ class Contact(Sliding, ForceBetween):
         kept, speed = resolve(self.restitution), resolve(self.impact_speed)
         factor: Node = 1.5 * (1.0 - kept) / (kept * speed)
         return factor
+
+    def _gap(self, pressed: list[_Pressed], i: Any, j: Any, resolve: Resolve) -> Gap:
+        """The smallest."""
+        gap, rate, extent = pressed[0].gap, pressed[0].normal_rate, self.extent(resolve)
+        for one in pressed[1:]:
+            rate = select(less(one.gap, gap), one.normal_rate, rate)
+            gap = minimum(gap, one.gap)
+        if extent is None:
+            return Gap(value=gap, rate=rate)
+        return Gap(value=gap, rate=rate, extent=extent, speed=self.speed(i, j, resolve))
 
     def _show(self, pressed: list[_Pressed], resolve: Resolve) -> None:
         first, *others = pressed

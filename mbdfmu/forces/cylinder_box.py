@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from itertools import product
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from mbdfmu.description import Direction, Extents, In, Mirrored, Positive
-from mbdfmu.expressions import Node, absolute, less, maximum, select
+from mbdfmu.expressions import Node, absolute, less, maximum, minimum, select
 from mbdfmu.expressions.functions import clamp
+from mbdfmu.forces.base import geometry
 from mbdfmu.forces.box import box_distance, outside_of
 from mbdfmu.forces.contact import Contact, Touch, axes
 from mbdfmu.frames import Resolve
-from mbdfmu.vectors import Components, combined, directed, dot, length, minus, step_along, unit
+from mbdfmu.vectors import Components, combined, directed, dot, length, minus, normals, step_along, unit
 
 _FLAT = 1e-3  # of a rim inclined by less to a face the lowest point moves to the middle
 _DEEPEST = 0.25  # of the radius: to this depth all is continuous
@@ -31,6 +33,16 @@ class CylinderBox(Contact, name="cylinder_box"):
     radius: Annotated[Positive, In("m")]  # of the cylinder
     length: Annotated[Positive, In("m")]
     axis: Annotated[Direction, In("1")] = (0.0, 0.0, 1.0)  # of the cylinder, in frame j
+
+    def extent(self, resolve: Resolve) -> Node:
+        thickness = minimum(resolve(self.radius), 0.5 * resolve(self.length))
+        return 0.5 * reduce(minimum, resolve(self.size)) + thickness  # type: ignore[no-any-return]
+
+    def speed(self, i: Any, j: Any, resolve: Resolve) -> Node:
+        """Of the ends of the cylinder."""
+        turning = length(geometry(i).relative_spin(i, j, resolve))
+        reach = length((resolve(self.radius), 0.5 * resolve(self.length)))
+        return super().speed(i, j, resolve) + reach * turning
 
     def touches(self, i: Any, j: Any, resolve: Resolve) -> tuple[Touch, ...]:
         half = tuple(0.5 * side for side in resolve(self.size))

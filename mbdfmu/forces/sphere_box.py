@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Annotated, Any
 
 from mbdfmu.description import Extents, In, Mirrored, NonNegative
+from mbdfmu.expressions import Node, minimum
 from mbdfmu.forces.base import geometry
 from mbdfmu.forces.box import box_distance
 from mbdfmu.forces.contact import Contact, Touch, axes
@@ -17,6 +19,9 @@ class SphereBox(Contact, name="sphere_box"):
 
     size: Annotated[Extents, In("m"), Mirrored("even")]  # of the box
     radius: Annotated[NonNegative, In("m")]  # of the sphere
+
+    def extent(self, resolve: Resolve) -> Node:
+        return 0.5 * reduce(minimum, resolve(self.size)) + resolve(self.radius)  # type: ignore[no-any-return]
 
     def touches(self, i: Any, j: Any, resolve: Resolve) -> tuple[Touch, ...]:
         sides, apart = axes(i), geometry(i).gap(i, j)

@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 from mbdfmu.description import In, Positive
+from mbdfmu.expressions import Node
 from mbdfmu.forces.base import geometry
 from mbdfmu.forces.contact import Contact, Touch
 from mbdfmu.frames import Resolve
@@ -14,6 +15,9 @@ class SphereSphere(Contact, name="sphere_sphere"):
 
     radius_i: Annotated[Positive, In("m")]
     radius_j: Annotated[Positive, In("m")]
+
+    def extent(self, resolve: Resolve) -> Node:
+        return resolve(self.radius_i) + resolve(self.radius_j)  # type: ignore[no-any-return]
 
     def touches(self, i: Any, j: Any, resolve: Resolve) -> tuple[Touch, ...]:
         """Friction acts in the middle of the overlap."""

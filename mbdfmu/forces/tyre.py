@@ -11,7 +11,7 @@ from mbdfmu.forces import magic_formula
 from mbdfmu.forces.base import Ends, ForceBetween
 from mbdfmu.forces.magic_formula import MagicFormula, Point
 from mbdfmu.forces.tyre_contact import Patch, in_plane, in_space, place_in_plane, places_in_space
-from mbdfmu.frames import Effort, Load, Measure, Resolve, Share
+from mbdfmu.frames import Effort, Gap, Load, Measure, Resolve, Share
 from mbdfmu.planar import Frame, unit_vector
 from mbdfmu.vectors import unit
 
@@ -100,6 +100,7 @@ class _Written:
         efforts += self._rolling(vertical, rolling)
         efforts += self._slipping(formula, self.patch.speed - rolling * self.patch.spin)
         self._show("radius", self.patch.radius, "m", "from the wheel's centre to the road")
+        self.resolve.gap("deflection", Gap(value=-self.deflection, rate=self.patch.approach / self.patch.upright))
         self._show("deflection", self.deflection, "m", "negative where the wheel is off the road")
         return Load(shares=(Share(efforts=tuple(efforts)),), energy=energy)
 

@@ -106,7 +106,7 @@ class _Builder:
             forces=draft.forces, states=draft.states(), unknowns=draft.unknowns, functions=draft.functions,
             bounds=bounded(draft),
             written=draft.names.written, windings=draft.windings, sides=draft.sides, initials=draft.initials,
-            crossings=draft.crossings, events=draft.events, impacts=draft.impacts,
+            crossings=draft.crossings, gaps=draft.gaps, events=draft.events, impacts=draft.impacts,
             generalized_forces={n: f for n, f in loads.items() if f is not self.graph.zero}, mass_matrix=matrix,
             length=length,
         )  # fmt: skip

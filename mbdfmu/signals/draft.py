@@ -11,7 +11,7 @@ from mbdfmu.coordinates import Coordinates
 from mbdfmu.description import Description
 from mbdfmu.errors import ExpressionError, ModelError
 from mbdfmu.expressions import Curve, Lookup, Name, Node, Term, Unary, evaluate, floor, names, parse, take_apart
-from mbdfmu.frames import Joined, Measure, Placed, Side
+from mbdfmu.frames import Gap, Joined, Measure, Placed, Side
 from mbdfmu.resolution import PARAMETERS, Names
 from mbdfmu.signals.table import (
     Algebraic,
@@ -53,6 +53,7 @@ class Draft:
         self.sides: list[Side] = []
         self.initials: list[Initial] = []
         self.crossings: list[Crossing] = []
+        self.gaps: dict[str, Gap] = {}  # that no step may pass over, by what an error calls them
         self.unknowns: list[Algebraic] = []
         self.functions: list[Function] = []
         self._states: dict[str, tuple[str, str, float]] = {}  # label, unit, nominal
@@ -181,6 +182,9 @@ class Context:
 
     def locate(self, key: str, node: Node) -> None:
         self.draft.crossings.append(Crossing(name=f"{self.name}.{key}", indicator=node))
+
+    def gap(self, key: str, gap: Gap) -> None:
+        self.draft.gaps[f"force '{self.name}' ({key})"] = gap
 
     def table(self, name: str) -> Callable[[Node], Node]:
         return self._of_table(name, self.draft.graph.lookup)

@@ -8,7 +8,7 @@ from mbdfmu.description import Event as Wanted
 from mbdfmu.description.messages import listed
 from mbdfmu.errors import did_you_mean
 from mbdfmu.expressions import Node, indicator, is_condition, minimum
-from mbdfmu.frames import Primitive, Row
+from mbdfmu.frames import Gap, Primitive, Row
 from mbdfmu.resolution import ANY, PARAMETERS, POSITION
 from mbdfmu.signals.draft import Draft
 from mbdfmu.signals.elements import Elements, kind
@@ -56,7 +56,9 @@ class Switching:
             self.elements.hold(name, label, (Primitive(rows=(row,)),), active=False)
             there = self._there(f"{path}.where", impact.where)
             rest_speed = names.value(f"{path}.rest_speed", impact.rest_speed, PARAMETERS)
-            closing = -self.draft.motion.rate(gap) - _ROUNDING * rest_speed
+            rate = self.draft.motion.rate(gap)
+            self.draft.gaps[label] = Gap(value=gap, rate=rate, rigid=True)
+            closing = -rate - _ROUNDING * rest_speed
             self.draft.impacts.append(
                 Impact(
                     name=name,

@@ -9,7 +9,7 @@ from mbdfmu.coordinates import Coordinates
 from mbdfmu.description import Bound, Code, Description
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.expressions import Graph, Node
-from mbdfmu.frames import Joined, Level, Load, Placed, Primitive, Side
+from mbdfmu.frames import Gap, Joined, Level, Load, Placed, Primitive, Side
 from mbdfmu.resolution import Written
 
 
@@ -207,6 +207,7 @@ class SymbolicModel:
     sides: list[Side]
     initials: list[Initial]
     crossings: list[Crossing]
+    gaps: dict[str, Gap]  # by what an error calls them
     events: list[Event]
     impacts: list[Impact]
     generalized_forces: dict[str, Node]  # on user-written coordinates

@@ -120,6 +120,11 @@ public:
         look_ahead(i.state);
     }
 
+    Gaps::End end() const override {
+        const double* q = formula_->end.data();
+        return {q, q + s_.nq(), q + s_.nq() + s_.nv};
+    }
+
     // ---- the state within a step
     bool continuous() const override { return formula_->continuous(); }
 
@@ -259,10 +264,8 @@ private:
     void rates(const Motion& m, double* f) const {
         double* end = std::copy_n(m.v, s_.nv, f);
         for (int b = 0; b < s_.spatial_bodies(); ++b, end += 4) {
-            const double* e = m.q + s_.nv + 4 * b;
-            const Vec omega = load(m.v + 6 * b + 3), u = load(e + 1), d = 0.5 * (e[0] * omega + cross(u, omega));
             std::fill_n(f + 6 * b + 3, 3, 0.0);
-            end[0] = -0.5 * dot(u, omega), end[1] = d.x, end[2] = d.y, end[3] = d.z;
+            turning(m.q + s_.nv + 4 * b, load(m.v + 6 * b + 3), end);
         }
         end = std::copy(index1_.a.begin(), index1_.a.end(), end);
         std::copy(index1_.xdot.begin(), index1_.xdot.end(), end);

@@ -71,6 +71,8 @@ public:
         return result;
     }
 
+    Gaps::End end() const override { return {reduced_.q.data(), reduced_.v.data(), reduced_.x.data()}; }
+
     void accept(Instance& i) override {
         State& st = i.state;
         double* m = st.memory.data();

@@ -192,6 +192,8 @@ public:
         return result;
     }
 
+    Gaps::End end() const override { return {q_.data(), v_.data(), x_.data()}; }
+
     void accept(Instance& i) override {
         State& st = i.state;
         const Layout& at = layout_;

@@ -100,6 +100,8 @@ public:
         return result;
     }
 
+    Gaps::End end() const override { return {q_[last].data(), v_[last].data(), x_[last].data()}; }
+
     void accept(Instance& i) override {
         State& st = i.state;
         choose_degree(st);

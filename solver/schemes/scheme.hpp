@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "../instance.hpp"
+#include "../gaps.hpp"
 
 namespace mbd {
 
@@ -18,8 +18,9 @@ struct StepResult {
     int worst_unknown = -1;  // of a step that failed: where the correction or the error was largest
     double violation = 0;    // worst scaled |Phi| after the last correction
     int worst_row = -1;
-    double turn = 0;  // largest rotation of a body, over what angles that count turns and T(theta) bear
-    bool passed() const { return status == Status::done && error <= 1; }
+    double turn = 0;   // largest rotation of a body, over what angles that count turns and T(theta) bear
+    double clear = 1;  // part of the step up to where a gap is passed over
+    bool passed() const { return status == Status::done && error <= 1 && clear == 1; }
 };
 
 // What jumps at one instant: v, and z = (a, lambda, Xdot, Y).
@@ -64,6 +65,8 @@ public:
     // tries one step; the state is untouched until accept()
     virtual StepResult step(Instance& instance, double h, Statistics& statistics) = 0;
     virtual void accept(Instance& instance) = 0;
+    // where the step tried last ends
+    virtual Gaps::End end() const = 0;
     // the step tried last was refused
     virtual void reject(Instance&) {}
     // what the error of the accepted step says about the next, where that is of another order

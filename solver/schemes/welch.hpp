@@ -84,6 +84,8 @@ public:
         return blame(i, result, count);
     }
 
+    Gaps::End end() const override { return {next_.q.data(), next_.v.data(), next_.x.data()}; }
+
     void accept(Instance& i) override {
         State& st = i.state;
         double* m = st.memory.data();

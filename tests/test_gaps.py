@@ -1,0 +1,153 @@
+"""Nothing passes through a contact, impact or stop, whatever the steps: every scheme, plane and space, FMU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mbdfmu as mbd
+from mbdfmu.description import Description
+from mbdfmu.errors import StepFailed
+from mbdfmu.signals import tabulate
+
+GROUND = {"body": "ground"}
+SCHEMES = [
+    "baumgarte", "direct", "dop853", "dopri5", "gcp", "gcp-implicit", "generalised-alpha", "hht", "hybrid", "newmark",
+    "radau", "trapezoidal", "welch1", "welch2",
+]  # fmt: skip
+FORMULAS = ["adams", "abm4", "mampc4", "rk2", "rk4"]
+SETTINGS: dict[str, dict[str, Any]] = {name: {"scheme": name} for name in SCHEMES} | {
+    formula: {"scheme": "direct", "options": {"formula": formula}} for formula in FORMULAS
+}
+
+
+def model(**sections: Any) -> mbd.Model:
+    return mbd.Model.from_description(Description(**{"format_version": 1, "name": "meeting", "length": 1, **sections}))
+
+
+def contact(kind: str, i: str = "ground", **fields: Any) -> dict[str, Any]:
+    return {"type": kind, "i": {"body": i}, "j": {"body": "ball"}, **fields}
+
+
+def ball(dimensions: int = 2, **fields: Any) -> dict[str, Any]:
+    return {"mass": 1, "inertia": 0.004 if dimensions == 2 else [0.004] * 3, "free": True, **fields}
+
+
+def dropped(dimensions: int, **fields: Any) -> mbd.Model:
+    """A ball 3 m over a plate that is 0.2 m thick; 0.78 s later it is there, at 7.7 m/s."""
+    up = [0] * (dimensions - 1)
+    plate = contact("sphere_box", size=[10] * (dimensions - 1) + [0.2], radius=0.1, stiffness=1e6, **fields)
+    return model(
+        dimensions=dimensions, gravity=[*up, -9.81], bodies={"ball": ball(dimensions, position=[*up, 3.2])},
+        forces={"plate": plate},
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- what falls, stays above
+
+
+@pytest.mark.parametrize("locate", [False, True])
+@pytest.mark.parametrize("dimensions", [2, 3])
+@pytest.mark.parametrize("scheme", SETTINGS)
+def test_a_ball_does_not_fall_through_a_plate(scheme: str, dimensions: int, locate: bool) -> None:
+    """Its centre stays over that of the plate; it fell through with outputs every 0.5 s or 2 s."""
+    falling = dropped(dimensions, dissipation=0.2, locate=locate)
+    for interval in (0.5, 2.0):
+        simulation = falling.start(**SETTINGS[scheme], tolerance=1e-4)
+        while simulation.time < 2.0:
+            simulation.step(interval)
+            assert simulation["ball.y" if dimensions == 2 else "ball.z"] > 0
+
+
+def bullet() -> mbd.Model:
+    """80 m/s at a plate of 10 mm."""
+    shot = ball(mass=0.01, position=[-3, 0.001], velocity=[80, 0])
+    plate = contact("sphere_box", size=[0.01, 2], radius=0.01, stiffness=1e8, dissipation=0.1)
+    return model(bodies={"ball": shot}, forces={"plate": plate})
+
+
+def billiard() -> mbd.Model:
+    """Two balls, nearly in line."""
+    balls = {"ball": ball(position=[-3, 0], velocity=[20, 0]), "other": ball(position=[0, 0.001])}
+    meeting = contact("sphere_sphere", "other", radius_i=0.1, radius_j=0.1, stiffness=1e7, dissipation=0.1)
+    return model(bodies=balls, forces={"meeting": meeting})
+
+
+def stopped() -> mbd.Model:
+    """A stop along a line, which lies on both sides of its other end."""
+    stop = contact("bump_stop", lower=0.2, stiffness=1e6, damping=100, damping_depth=0.01)
+    return model(bodies={"ball": ball(position=[-3, 0.0], velocity=[20, 0.01])}, forces={"stop": stop})
+
+
+def rod() -> mbd.Model:
+    lying = contact(
+        "cylinder_box", size=[3, 3, 0.05], radius=0.05, length=0.4, axis=[1, 0, 0], stiffness=1e6, dissipation=0.2
+    )
+    bodies = {"ball": ball(3, position=[0, 0, 3])}
+    return model(dimensions=3, gravity=[0, 0, -9.81], bodies=bodies, forces={"lying": lying})
+
+
+PASSES: dict[str, tuple[Callable[[], mbd.Model], float, str, int]] = {
+    "bullet": (bullet, 0.2, "ball.x", -1),
+    "billiard": (billiard, 0.3, "other.vx", 1),
+    "stopped": (stopped, 0.3, "ball.x", -1),
+    "rod": (rod, 1.2, "ball.z", 1),
+}
+
+
+@pytest.mark.parametrize("scheme", SETTINGS)
+@pytest.mark.parametrize("name", PASSES)
+def test_what_meets_something_thin_does_not_pass(name: str, scheme: str) -> None:
+    build, end, signal, sign = PASSES[name]
+    simulation = build().start(**SETTINGS[scheme], tolerance=1e-4)
+    simulation.advance(end)
+    assert simulation[signal] * sign > 0
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-6])
+@pytest.mark.parametrize("scheme", ["hht", "radau", "dop853", "dopri5", "adams"])
+def test_a_gap_that_closes_and_opens_within_a_step_is_met(scheme: str, tolerance: float) -> None:
+    """A swing that would turn 10 mm behind the wall: steps of high order begin before and end when it comes back."""
+    swing = mbd.Model("swing", length=1)
+    swing.add("x", mbd.Coordinate(unit="m", start=1.0, force="-x"))
+    swing.add_mass("x", 1)
+    swing.add("hit", mbd.Impact(gap="x + 0.99", restitution=1.0))
+    simulation = swing.start(**SETTINGS[scheme], tolerance=tolerance)
+    simulation.advance(4.0)
+    ((time, name),) = simulation.events
+    assert name == "hit" and time == pytest.approx(np.arccos(-0.99), abs=5 * tolerance ** (2 / 3))
+
+
+def test_a_long_step_of_an_fmu_does_not_pass_either(tmp_path: Path) -> None:
+    path = dropped(3, dissipation=0.2).export_fmu(tmp_path / "plate.fmu", runtime="native")
+    with mbd.fmu.open(path) as simulation:
+        simulation.step(2.0)
+        assert simulation["ball.z"] > 0
+
+
+# ---------------------------------------------------------------- fixed steps, cost
+
+
+def test_fixed_steps_that_pass_are_named() -> None:
+    text = r"bodies pass through each other .* force 'plate' \(gap\).*; use error control or a step of at most"
+    with pytest.raises(StepFailed, match=text):
+        dropped(2).start(scheme="dop853", step=0.1).advance(2.0)
+
+
+def test_pairs_that_are_far_apart_take_no_more_steps() -> None:
+    """A ball beside a plate that it never meets."""
+    falling, alone = dropped(3), dropped(3).description.model_copy(update={"forces": {}})
+    counts = []
+    for one in (falling, mbd.Model.from_description(alone)):
+        simulation = one.start(scheme="hht", tolerance=1e-6)
+        simulation.advance(0.7)
+        counts.append(simulation.statistics["steps"] + simulation.statistics["rejected"])
+    assert counts[0] == counts[1]
+
+
+def test_models_without_contacts_have_no_gaps() -> None:
+    assert not tabulate(mbd.models.load("double_pendulum").description).gaps
