@@ -14,7 +14,7 @@ from mbdfmu.forces.base import geometry
 from mbdfmu.forces.box import box_distance, outside_of
 from mbdfmu.forces.contact import Contact, Touch, axes
 from mbdfmu.frames import Resolve
-from mbdfmu.vectors import Components, combined, directed, dot, length, minus, normals, step_along, unit
+from mbdfmu.vectors import Components, combined, directed, dot, length, minus, step_along, unit
 
 _FLAT = 1e-3  # of a rim inclined by less to a face the lowest point moves to the middle
 _DEEPEST = 0.25  # of the radius: to this depth all is continuous
