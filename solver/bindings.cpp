@@ -79,7 +79,7 @@ nb::dict statistics(const Simulation& m) {
     d["jacobians"] = s.jacobians, d["factorisations"] = s.factorisations, d["pivoting_fallbacks"] = s.fallbacks;
     d["constraint_checks"] = s.constraint_checks, d["extra_iterations"] = s.extra_iterations,
     d["restarts"] = s.restarts, d["repartitions"] = s.repartitions, d["corrected_steps"] = s.corrected_steps,
-    d["partitioned_steps"] = s.partitioned_steps;
+    d["partitioned_steps"] = s.partitioned_steps, d["row_choices"] = s.row_choices;
     d["events"] = m.instance.state.events;
     d["worst_position_violation"] = s.worst_position_violation;
     d["worst_velocity_violation"] = m.instance.worst_velocity_violation;

@@ -122,7 +122,7 @@ void each_vector(S& s, F&& f) {
     f("q", s.q, true), f("v", s.v, true), f("a", s.a, false), f("lambda", s.lambda, false), f("x", s.x, true);
     f("xdot", s.xdot, false), f("y", s.y, false), f("u", s.u, true), f("udot", s.udot, true);
     f("parameters", s.parameters, true), f("turns", s.turns, true), f("hold", s.hold, true), f("sizes", s.sizes, true);
-    f("memory", s.memory, false), f("before", s.before, true);
+    f("memory", s.memory, false), f("before", s.before, true), f("looked_at", s.looked_at, true);
 }
 
 void write_redundancies(const std::vector<Redundancy>& all, Writer& to) {
@@ -246,6 +246,7 @@ void check_lengths(const State& s, const System& system) {
     for (const auto& [what, of] : {std::pair{"u", &s.u}, {"udot", &s.udot}})
         check_length(what, of->size(), count(system.nu));
     check_length("y", s.y.size(), count(system.ny));
+    if (!s.looked_at.empty() || !s.redundancies.empty()) check_length("looked_at", s.looked_at.size(), s.q.size());
     check_length("parameters", s.parameters.size(), count(system.np));
     check_length("turns", s.turns.size(), count(system.turns));
     check_length("sides", s.sides.size(), indicators);

@@ -204,19 +204,41 @@ void Driver::drift(double d) {
     s.t += d;
 }
 
+// Other rows are kept before those that are turn dependent. The motion is the same, so that nothing is lost; but forces
+// may depend on how reactions are shared, and gaps that a scheme leaves open would grow from choice to choice.
+void Driver::keep_rows_independent(double h) {
+    if (instance_.state.redundancies.empty()) return;
+    if (scheme_->leaves_gaps() && instance_.opens_alone() && rows_chosen_anew({}, h)) return;
+    if (!instance_.exchange_rows()) return;
+    ++statistics.row_choices;
+    const bool open = scheme_->leaves_gaps();
+    if (open) instance_.close_rows_kept();
+    if (open || !instance_.system.linear())
+        restart();
+    else
+        scheme_->take_rows(instance_);
+}
+
 // A corrector may fail because another choice of independent rows is due: then the motion goes on with that.
 bool Driver::rows_chosen_anew(const StepResult& result, double h) {
     State& s = instance_.state;
     if (s.t == s.chosen_at) return false;  // once is enough at one time
     s.chosen_at = s.t;
+    const State before = s;
     instance_.look_from_state();
-    if (!instance_.choose_rows() && !instance_.choose_rows_ahead(h))
+    // Where joints are open rows that repeat others seem not to.
+    if (!instance_.close_rows_kept() || (!instance_.choose_rows() && !instance_.choose_rows_ahead(h))) {
+        s = before;
         return instance_.allow_misfit(result.worst_row, result.violation);
+    }
+    instance_.close_rows_kept();
     try {
         restart();
     } catch (const StepFailed&) {  // no motion is left with these rows: what failed names the dead point
+        s = before;
         return false;
     }
+    ++statistics.row_choices;
     return true;
 }
 
@@ -246,6 +268,7 @@ void Driver::fixed_steps(double t, Poll poll, void* context, bool& stopped) {
     const long count = std::max(1L, static_cast<long>(wanted));
     const double h = remaining / static_cast<double>(count);
     for (long k = 1; k <= count; ++k) {
+        keep_rows_independent(h);
         StepResult result = scheme_->step(instance_, h, statistics);
         if (result.status == Status::done && result.turn > 1) result.status = Status::turned;
         look_at_gaps(result, h);
@@ -333,7 +356,8 @@ void Driver::look_at_gaps(StepResult& result, double h) {
 bool Driver::cut(const StepResult& result, double h) {
     State& s = instance_.state;
     ++statistics.rejected;
-    if (result.status != Status::done && rows_chosen_anew(result, h)) return false;
+    const bool open = result.worst_row >= 0 && instance_.is_left_out(result.worst_row);
+    if ((open || result.status != Status::done) && rows_chosen_anew(result, h)) return false;
     const double factor =
         result.status != Status::done ? failure_factor
         : result.clear < 1
@@ -355,6 +379,7 @@ void Driver::controlled_steps(double t, double until, Poll poll, void* context, 
         if (options_.largest_step > 0) s.h = std::min(s.h, options_.largest_step);
         bool last = false;
         const double h = next_size(until - s.t, until > t, last), to = last ? until : s.t + h;
+        keep_rows_independent(h);
         StepResult result = scheme_->step(instance_, h, statistics);
         result.error = std::max(result.error, std::pow(result.turn, scheme_->error_order()));
         look_at_gaps(result, h);
@@ -389,7 +414,10 @@ void Driver::fail(const StepResult& result, double h) {
         text += "; joint most open: " + i.label(i.system.nv + result.worst_row) + ", " + shown(result.violation);
     // A step refused for its error alone could be solved: rows that are merely at a small angle do not end a motion.
     const std::string dead = result.status == Status::done ? "" : instance_.dead_point();
-    if (result.status == Status::constraint && result.worst_row >= 0 && instance_.is_left_out(result.worst_row))
+    if (result.status == Status::constraint && scheme_->leaves_gaps())
+        text += "; this scheme lets joints open as its errors add up: take a smaller tolerance" +
+                std::string(options_.step > 0 ? " or step" : "") + ", or a scheme that closes them ('hht', 'dop853')";
+    else if (result.status == Status::constraint && result.worst_row >= 0 && instance_.is_left_out(result.worst_row))
         text += "; it repeats what others hold and no longer fits them: correct it, or leave it out";
     else if (!dead.empty())
         text += "; dead point at " + dead + ", t = " + shown(i.state.t) +

@@ -117,6 +117,7 @@ private:
     bool taken(const StepResult& result, double h, double t);
     double accepted_factor(double error, bool after_rejection) const;
     bool singular_pose_passed(double h);
+    void keep_rows_independent(double h);
     bool rows_chosen_anew(const StepResult& result, double h);
     [[noreturn]] void fail(const StepResult& result, double h);
 };

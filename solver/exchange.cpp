@@ -295,6 +295,7 @@ bool Exchange::completed() {
     accelerate(false);
     instance_.adopt();
     instance_.follow_turns();
+    if (instance_.exchange_rows()) fresh_ = false;
     const double elapsed = memory(TIME) - memory(COMPLETED);
     s.last_step = std::max(0.0, elapsed);
     memory(COMPLETED) = memory(TIME);

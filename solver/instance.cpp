@@ -3,29 +3,28 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 namespace mbd {
 namespace {
 constexpr double asked_alike = 1e-6;  // of the largest rate
 constexpr double fits = 1e-6;         // of the model's length: what a change of a parameter may open
 
-// Rows left out are those of now again when this ends.
+// Rows left out, and their multipliers, are those of now again when this ends.
 class ChoiceKept {
 public:
     explicit ChoiceKept(State& s)
-        : s_(s), dropped_(s.dropped), redundancies_(s.redundancies), misfit_(s.misfit), misfit_limit_(s.misfit_limit) {}
+        : s_(s), kept_(s.dropped, s.redundancies, s.lambda, s.looked_at, s.misfit, s.misfit_limit) {}
     ChoiceKept(const ChoiceKept&) = delete;
     ChoiceKept& operator=(const ChoiceKept&) = delete;
     ~ChoiceKept() {
-        s_.dropped.swap(dropped_), s_.redundancies.swap(redundancies_);
-        s_.misfit = misfit_, s_.misfit_limit = misfit_limit_;
+        std::tie(s_.dropped, s_.redundancies, s_.lambda, s_.looked_at, s_.misfit, s_.misfit_limit) = std::move(kept_);
     }
 
 private:
     State& s_;
-    std::vector<int> dropped_;
-    std::vector<Redundancy> redundancies_;
-    const double misfit_, misfit_limit_;
+    std::tuple<std::vector<int>, std::vector<Redundancy>, std::vector<double>, std::vector<double>, double, double>
+        kept_;
 };
 
 }  // namespace
@@ -223,6 +222,7 @@ void Instance::place_at_start() {
     state.redundancies.clear();
     leave_out();
     state.misfit = 0;
+    state.looked_at.clear();
     state.order = system.preferred_order();
     state.model = system.identity;
     look_from_state();

@@ -55,6 +55,7 @@ struct State {
     long events = 0;                       // that have occurred
     long burst = 0;                        // of these, since `burst_began`, while time hardly advances
     double burst_began = 0;
+    std::vector<double> looked_at;        // positions at which rows that repeat others were last looked at
     double chosen_at = never;             // time of the last try with other rows
     double misfit = 0, misfit_limit = 0;  // how far these may be open, scaled: for now, and at most
     bool inputs_vary = false;             // they have been changed during the motion
@@ -127,8 +128,14 @@ public:
     // Leaves out the constraint rows that repeat others at the state; true where the choice changed.
     bool choose_rows();
     bool choose_rows_ahead(double h);  // as they will be at the end of a step: the state may be singular
+    // Exchanges rows kept, before they turn dependent, for rows left out; multipliers follow. True where that was so.
+    bool exchange_rows();
+    // Closes the rows kept by the least motion of the state's positions; false where that leads nowhere.
+    bool close_rows_kept();
     // Lets the row left out be open further, as far as rounded numbers may make it; false beyond that.
     bool allow_misfit(int row, double open);
+    // Whether rows left out are open, and by more than those kept: they may repeat them no longer.
+    bool opens_alone();
     void follow_turns();  // after every accepted step
     // Rows that nearly repeat others at the state but did not at the start, by name; empty where there are none.
     std::string dead_point();
@@ -279,8 +286,18 @@ private:
     // ---- rows that repeat others (redundancy.cpp)
     bool has_loops() const;
     bool surely_independent();
-    Eigen::SparseMatrix<double> unit_gradient(std::vector<double>& sizes) const;
-    std::vector<Redundancy> repeated_rows(double threshold) const;
+    std::vector<double> row_sizes() const;
+    std::vector<int> by_preference() const;
+    std::vector<Redundancy> repeated_rows(double threshold, const std::vector<double>& sizes,
+                                          const std::vector<int>& preferred) const;
+    bool newton_of_rows_kept();
+    bool has_turned() const;
+    int group_rows(std::vector<int>& group) const;
+    template <class Taken>
+    void decompose(const std::vector<double>& sizes, Taken&& taken);
+    bool wears_out(const std::vector<double>& sizes);
+    bool exchange(const std::vector<double>& sizes);
+    void exchange(Redundancy& in, std::size_t place);
     std::string nearly_repeated(double threshold);
     template <class Scalar>
     bool factorise_as(const std::vector<Scalar>& singles, FactorOf<Scalar>& factor, Order& order,

@@ -68,7 +68,10 @@ def mean_gap(formula: str, step: float, alpha: float) -> float:
     simulation = model.start(scheme="baumgarte", options=options, step=step, parameters={"g": 9.8})
     compiled, count, total = model.compile(), round(10 / step), 0.0
     for k in range(1, count + 1):
-        simulation.advance(k * step)
+        try:
+            simulation.advance(k * step)
+        except mbd.StepFailed:  # open further than a mechanism
+            return math.inf
         total += float(np.linalg.norm(compiled.constraints(simulation.time, simulation.save().q)))
         if not total < 1e3:
             return math.inf

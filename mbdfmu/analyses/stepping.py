@@ -17,7 +17,7 @@ from mbdfmu.analyses.linear_model import LinearModel
 from mbdfmu.analyses.linearising import Wanted, linearise
 from mbdfmu.analyses.minimising import minimise
 from mbdfmu.analyses.native import _solver, translated
-from mbdfmu.analyses.notes import HalfTurns, shared_reactions, unmet_switches
+from mbdfmu.analyses.notes import HalfTurns, drifted, shared_reactions, unmet_switches
 from mbdfmu.analyses.redundancy import Redundancy, redundancies
 from mbdfmu.analyses.settings import Settings
 from mbdfmu.analyses.settling import check_search, settle
@@ -56,6 +56,7 @@ class Simulation:
         self._lowered = compiled.lowered
         self._model = compiled.lowered.model
         self._functions = compiled.functions
+        self._scheme = settings.scheme
         self._unmet = () if settings.step or settings.largest_step else compiled.lowered.unmet
         self._index = {name: k for k, name in enumerate(self._lowered.signals)}
         self._values: NDArray[np.float64] | None = None  # of all signals, at the present time
@@ -131,8 +132,9 @@ class Simulation:
             f"{label} was a guess and is given up: the joints do not admit it" for label in self._native.given_up
         ]
         begun = [*(self._native.set_by_motions if self.begins_as_written else ()), *given_up]
+        drift = drifted(self._scheme, self.statistics["worst_position_violation"])
         shared, unmet = shared_reactions(self.redundancies, self._model), unmet_switches(self._unmet)
-        return [*self._rest_notes, *self._overlaps, *begun, *self._half_turns.notes(), *shared, *unmet]
+        return [*self._rest_notes, *self._overlaps, *begun, *self._half_turns.notes(), *drift, *shared, *unmet]
 
     def begin(self) -> None:
         """What is true at the start happens, with the inputs as they are now, before anything is shown."""

@@ -78,6 +78,8 @@ public:
     }
     void resume(const State& st) override { look_ahead(st); }
 
+    bool leaves_gaps() const override { return treatment_->leaves_gaps(); }
+
     StepResult step(Instance& i, double h, Statistics& count) override {
         enter(i);
         tried_ = false;
@@ -299,12 +301,13 @@ private:
         for (int k = 0; k < s_.nx; ++k) see(s_.nv + s_.nc + k, std::fabs(x[k]) / i.state.memory[s_.nv + k]);
         return worst;
     }
-    // How far the joints are open at the end; direct integration leaves them so.
+    // How far the joints are open at the end; direct integration leaves them so, up to what is a mechanism.
     void examine(const Motion& m) {
         if (s_.nc == 0) return;
         s_.constraints(point(m), instance_->work, phi_.data());
         const Violation worst = instance_->worst(phi_.data());
         result_.violation = worst.scaled, result_.worst_row = worst.row;
+        if (!(worst.scaled <= widest_gap) && result_.status == Status::done) result_.status = Status::constraint;
     }
     Point point(const Motion& m) {
         return instance_->point(m.t, m.q, m.v, index1_.a.data(), index1_.lambda.data(), m.x, index1_.xdot.data(),

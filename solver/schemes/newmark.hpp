@@ -170,6 +170,16 @@ public:
         if (counters[FACTOR_H] != 0) require_factor(st.factor);
     }
 
+    void take_rows(Instance& i) override {
+        State& st = i.state;
+        for (int age = 0; age < history_length; ++age) {
+            double* z = slot(st, age) + 1;
+            std::copy(st.lambda.begin(), st.lambda.end(), z + s_.nv);
+            std::fill(z + s_.n(), z + z_.size(), 0.0);
+        }
+        counter(st, FACTOR_H) = 0;
+    }
+
     StepResult step(Instance& i, double h, Statistics& count) override {
         choose_formula(i.state, h);
         choose_velocities(i, h, count);

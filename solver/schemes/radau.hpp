@@ -81,6 +81,15 @@ public:
         return true;
     }
 
+    void take_rows(Instance& i) override {
+        State& st = i.state;
+        double* m = st.memory.data();
+        const auto share = [&](int at) { std::copy(st.lambda.begin(), st.lambda.end(), m + at + s_.nv); };
+        share(layout_.begin);
+        for (int k = 0; k < stages; ++k) share(layout_.stages + k * s_.n()), share(layout_.rejected + k * s_.n());
+        counter(st, FACTOR_H) = 0;
+    }
+
     StepResult step(Instance& i, double h, Statistics& count) override {
         State& st = i.state;
         for (int k = 0; k < s_.nv; ++k) per_speed_[k] = 1 / (i.unit(k) * counter(st, PACE));

@@ -31,7 +31,7 @@ struct Jump {
 struct Statistics {
     long steps = 0, rejected = 0, iterations = 0, residuals = 0, jacobians = 0, factorisations = 0, fallbacks = 0,
          constraint_checks = 0, extra_iterations = 0, restarts = 0, repartitions = 0, corrected_steps = 0,
-         partitioned_steps = 0;
+         partitioned_steps = 0, row_choices = 0;
     double worst_position_violation = 0;
 };
 
@@ -67,6 +67,11 @@ public:
     virtual void accept(Instance& instance) = 0;
     // where the step tried last ends
     virtual Gaps::End end() const = 0;
+    // Other rows are kept from here on; the state's multipliers are theirs, all else is as it was.
+    virtual void take_rows(Instance&) {}
+    // Whether positions and velocities are not on the constraints at the ends of steps, by design.
+    virtual bool leaves_gaps() const { return false; }
+    static constexpr double widest_gap = 0.1;  // of the model's length: what is open further is no mechanism
     // the step tried last was refused
     virtual void reject(Instance&) {}
     // what the error of the accepted step says about the next, where that is of another order

@@ -30,6 +30,7 @@ inline void normalise(const System& system, double* q) {
 class Treatment {
 public:
     virtual ~Treatment() = default;
+    virtual bool leaves_gaps() const { return true; }
     // Numbers in the scheme's memory; start() fills them.
     virtual std::size_t memory_size(const System&) const { return 0; }
     // `usual_step`: what steps are expected to be at least; 0 where nothing is known of it.
@@ -101,6 +102,8 @@ private:
 class Correction : public Treatment {
 public:
     explicit Correction(const System& system) : phi_(system.nc) {}
+
+    bool leaves_gaps() const override { return false; }
 
 protected:
     // A motion d with G d = -rows, by a matrix that may be that of a place nearby; `positions`: else of velocities.
@@ -283,6 +286,7 @@ public:
           most_condition_(most_condition),
           of_feedback_(Partitioned::memory_size(system)) {}
 
+    bool leaves_gaps() const override { return true; }
     // memory: that of partitioning, that of the feedback
     std::size_t memory_size(const System& system) const override {
         return of_feedback_ + feedback_->memory_size(system);

@@ -105,8 +105,7 @@ private:
         Motion(int nq, int nv, int nx) : q(nq), v(nv), x(nx) {}
         std::vector<double> q, v, x;
     };
-    static constexpr double widest_gap = 0.1;  // of the model's length: what is open further is no mechanism
-    static constexpr double steady = 0.5;      // an error at which the step size stays as it is
+    static constexpr double steady = 0.5;  // an error at which the step size stays as it is
 
     const System& s_;
     const int corrections_;
