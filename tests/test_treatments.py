@@ -12,6 +12,7 @@ from test_events import pendulum
 
 import mbdfmu as mbd
 from mbdfmu.description import Constraint, Coordinate
+from mbdfmu.joints import Fixed
 
 CLOSED = 1e-10  # of the model's length; rounding of Andrews' angles of many turns over its short links comes nearest
 GAPS = ["double_pendulum", "andrews", "andrews_angles", "slider_crank_coordinates", "pendulum3d", "bricard", "stewart",
@@ -30,6 +31,20 @@ def test_partitioning_and_projection_close_joints_to_rounding(name: str, scheme:
     assert simulation.statistics["steps"] > 1
     assert simulation.statistics["worst_position_violation"] < CLOSED
     assert simulation.statistics["worst_velocity_violation"] < 1e-10 * max(1.0, np.abs(simulation.save().v).max())
+
+
+@pytest.mark.parametrize("scheme", ["gcp", "dopri5", "dop853"])
+def test_a_body_that_is_held_fast_stays_where_it_is(scheme: str) -> None:
+    """Its velocity is nothing but rounding, and gets smaller with each step until numbers end."""
+    model = mbd.Model("held", gravity=(-1.546, 2.928))
+    place = (-0.1743447716672534, -0.2727786303861534)
+    model.add("plate", mbd.Body(mass=0.8691, inertia=0.1521, position=place, angle=0.7172541565784083))
+    wall = {"body": "ground", "at": (0.008865, 0.02834), "angle": 2.3584216080776246}
+    corner = {"body": "plate", "at": (0.336, 0.1065), "angle": 1.6411674515012162}
+    model.add("weld", Fixed(i=wall, j=corner))
+    result = model.simulate(2.0, 0.0175, scheme=scheme, tolerance=1e-10)
+    assert result.complete
+    assert (result["plate.x"][-1], result["plate.y"][-1]) == pytest.approx(place, abs=1e-14)
 
 
 def test_velocities_at_the_end_of_a_step_fit_the_joints() -> None:

@@ -162,7 +162,9 @@ private:
     // Rates are none beside the speed before: where nothing is left to move, that after is their rounding.
     Status match(Instance& i, Index1& solver, const Motion& m) {
         const System& s = i.system;
-        double before = std::numeric_limits<double>::infinity(), speed = 0;
+        double before = std::numeric_limits<double>::infinity();
+        // What is smaller than this loses its digits when it is multiplied by rounding.
+        double speed = std::numeric_limits<double>::min() / std::numeric_limits<double>::epsilon();
         for (int k = 0; k < most_iterations; ++k) {
             solver.look(i, m.place());
             for (int c = 0; c < s.nv; ++c) speed = std::max(speed, std::fabs(m.v[c]) / i.unit(c));
