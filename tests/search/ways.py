@@ -1,0 +1,187 @@
+"""Ways to run one model that must agree: each is a function that gives its findings."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import mbdfmu as mbd
+from mbdfmu.analyses.inputs import InputSchedule
+from mbdfmu.analyses.simulate import simulate as advanced
+from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.schemes import Scheme
+from search.case import ORDER, REFERENCE, Case, Finding, Undecided
+from search.drawing import Draw
+from search.independent import NotCovered, independent
+from search.motion import Motion, apart, motion, recorded, worst
+from search.sketch import Sample
+from search.space import NotSaid, in_space
+
+TOLERANCES = {2: 1e-8, 5: 1e-9, 8: 1e-10}  # by the order of a scheme: at least
+DENSE = 10  # times as many points
+Way = Callable[[Case], Iterator[Finding]]
+
+
+def tolerance(order: int) -> float:
+    return TOLERANCES[max(known for known in TOLERANCES if known <= order)]
+
+
+def judged(case: Case, way: str, run: Motion, bound: float) -> Iterator[Finding]:
+    """A finding where the run is off the reference."""
+    found = apart(case.reference, run)
+    if not found <= bound:
+        name, size, time = worst(case.reference, run)
+        yield Finding(way, f"{name} at t = {time:.4g} s", size, bound)
+
+
+def orders() -> dict[str, int]:
+    """Schemes by which a tight tolerance can be had."""
+    members = {name: member().order_with_options for name, member in Scheme.members().items()}
+    return {name: order for name, order in members.items() if order >= 2}
+
+
+def schemes(case: Case) -> Iterator[Finding]:
+    """All schemes, each at a tight tolerance; those of low order may be undecided where others are not."""
+    names = list(orders())
+    if case.few:
+        names = [names[(case.sample.seed + k) % len(names)] for k in (0, 5, 10)]
+    undecided = []
+    for name in names:
+        eps, order = tolerance(orders()[name]), orders()[name]
+        try:
+            bound = case.bound(eps, min(order, ORDER))
+        except Undecided as why:
+            undecided.append(why)
+            continue
+        try:
+            run = case.run(scheme=name, tolerance=eps)
+        except StepFailed as error:
+            yield Finding(f"scheme {name}", f"ends: {error}", np.inf, bound)
+        else:
+            yield from judged(case, f"scheme {name}", run, bound)
+    if len(undecided) == len(names):
+        raise undecided[0]
+
+
+def uneven(case: Case) -> Iterator[Finding]:
+    """Advanced to random points, as a master with uneven steps does."""
+    draw = Draw(case.sample.seed, 1)
+    sizes = 10.0 ** draw.rng.uniform(-6, -2, 60)
+    times = np.union1d(case.grid, np.cumsum(sizes) % case.sample.end)
+    for name in ("hht", draw.pick(list(orders()))):
+        order = orders()[name]
+        eps = tolerance(order)
+        bound = case.bound(eps, min(order, ORDER))
+        try:
+            run = stepped(case, times, scheme=name, tolerance=eps)
+        except StepFailed as error:
+            yield Finding(f"uneven steps of {name}", f"ends: {error}", np.inf, bound)
+        else:
+            yield from judged(case, f"uneven steps of {name}", run, bound)
+
+
+def stepped(case: Case, times: Any, **settings: Any) -> Motion:
+    """Through all times, none of which the solver knows before it has come to the last one."""
+    simulation, names = case.model.start(**settings), recorded(case.model)
+    schedule = InputSchedule.make(case.sample.inputs or None, [s.name for s in case.model.symbolic.inputs])
+    found = advanced(simulation, times, names, schedule)
+    if found.failure is not None:
+        raise found.failure
+    columns = dict(zip(names, found.values.T, strict=True))
+    return motion(case.model, columns, found.time, case.grid, found.events)
+
+
+def output(case: Case) -> Iterator[Finding]:
+    """Many points of output, and few."""
+    draw = Draw(case.sample.seed, 2)
+    name = draw.pick(list(orders()))
+    eps, order = tolerance(orders()[name]), min(orders()[name], ORDER)
+    bound = case.bound(eps, order)
+    for points in (1, DENSE * 20):
+        try:
+            run = case.run(scheme=name, tolerance=eps, points=points)
+        except StepFailed as error:
+            yield Finding(f"{points} points of {name}", f"ends: {error}", np.inf, bound)
+        else:
+            yield from judged(case, f"{points} points of {name}", run, bound)
+
+
+def restored(case: Case) -> Iterator[Finding]:
+    """Saved on the way, and gone on from there in another simulation: bit for bit."""
+    draw = Draw(case.sample.seed, 3)
+    name = draw.pick(list(Scheme.members()))
+    settings: dict[str, Any] = {"scheme": name, "tolerance": 1e-5}
+    times = np.sort(draw.rng.uniform(0.05, 0.95, 6)) * case.sample.end
+    first = case.model.start(**settings)
+    try:
+        _led(case, first, 0.0, times[:3])
+        saved = first.save()
+        other = case.model.start(**settings)
+        other.restore(saved)
+        _led(case, first, times[2], times[3:])
+    except StepFailed:
+        return  # other ways tell
+    try:
+        _led(case, other, times[2], times[3:])
+    except (ModelError, StepFailed) as error:
+        yield Finding(f"restored {name}", f"ends: {error}", np.inf, 0.0)
+        return
+    if not np.array_equal(first.values(), other.values(), equal_nan=True):
+        at = int(np.argmax(np.abs(first.values() - other.values())))
+        yield Finding(f"restored {name}", first.names[at], float(np.max(np.abs(first.values() - other.values()))), 0.0)
+
+
+def _led(case: Case, simulation: mbd.Simulation, begin: float, times: Any) -> None:
+    """Inputs are held between the times."""
+    now = begin
+    for time in times:
+        for name, (points, values) in case.sample.inputs.items():
+            simulation.set_input(name, float(np.interp(now, points, values)))
+        simulation.advance(float(time))
+        now = time
+
+
+def shuffled(case: Case) -> Iterator[Finding]:
+    """Elements in another order."""
+    draw, data = Draw(case.sample.seed, 4), copy.deepcopy(case.sample.data)
+    for name, entries in data.items():
+        if isinstance(entries, dict) and name != "events":  # those at one time occur in their order
+            keys = list(entries)
+            draw.rng.shuffle(keys)
+            data[name] = {key: entries[key] for key in keys}
+    yield from _rebuilt(case, "shuffled", data)
+
+
+def _rebuilt(case: Case, way: str, data: dict[str, Any], **settings: Any) -> Iterator[Finding]:
+    """A model that says the same in other words."""
+    bound = case.bound(1e-9, ORDER)
+    model = Sample(case.sample.seed, data, case.sample.inputs, case.sample.end).model()
+    try:
+        run = case.run(model, scheme="radau", tolerance=1e-9, **settings)
+    except StepFailed as error:
+        yield Finding(way, f"ends: {error}", np.inf, bound)
+    else:
+        yield from judged(case, way, run, bound)
+
+
+def by_hand(case: Case) -> Iterator[Finding]:
+    """Other equations, integrated by another program."""
+    bound = case.bound(REFERENCE["tolerance"], ORDER)
+    yield from judged(case, "independent equations", independent(case.sample, case.grid), bound)
+
+
+def spatial(case: Case) -> Iterator[Finding]:
+    """A planar model as it is said in space."""
+    if case.sample.dimensions == 3:
+        raise NotCovered("it is spatial")
+    try:
+        data = in_space(case.sample.data)
+    except NotSaid as why:
+        raise NotCovered(str(why)) from None
+    yield from _rebuilt(case, "in space", data)
+
+
+WAYS: dict[str, Way] = {w.__name__: w for w in (schemes, uneven, output, restored, shuffled, by_hand, spatial)}
