@@ -22,7 +22,7 @@ SIGNED = ("N", "N.m", "rad", "m/s")  # quantities of either sign, where no bound
 ACTING = ("N", "N.m")  # what an expression of any signals may give
 NEVER = ("text", "i", "j", "start", "active", "unit", "nominal")
 TRIES = 60
-GIVEN = 0.6  # share of the optional fields that are given
+GIVEN = 0.6  # share of the optional fields that are given at first
 EXPRESSED = 0.5  # of what an expression may give
 
 Expressed = Callable[[str], str]  # an expression in a unit
@@ -42,8 +42,9 @@ def drawn(
     **given: Any,
 ) -> dict[str, Any]:
     """Fields that the member's own checks accept, with those that are given; ends are not among them."""
-    for _ in range(TRIES):
-        chosen = dict(_fields(member, sketch, expressed, {*left_out, *given})) | given
+    for trial in range(TRIES):  # with fewer and fewer fields, as some exclude each other
+        share = GIVEN * (1 - trial / TRIES)
+        chosen = dict(_fields(member, sketch, expressed, {*left_out, *given}, share)) | given
         if fits(member, chosen):
             return chosen
     raise ModelError(f"no fields were found that '{member.type_name}' accepts")
@@ -59,12 +60,12 @@ def fits(member: type[Element], fields: dict[str, Any]) -> bool:
 
 
 def _fields(
-    member: type[Element], sketch: Sketch, expressed: Expressed | None, left_out: Container[str]
+    member: type[Element], sketch: Sketch, expressed: Expressed | None, left_out: Container[str], share: float
 ) -> Iterator[tuple[str, Any]]:
     for name, info in member.model_fields.items():
         if name in NEVER or name in left_out or not _exists(info, sketch.dimensions):
             continue
-        if info.is_required() or sketch.draw.chance(GIVEN):
+        if info.is_required() or sketch.draw.chance(share):
             value = _value(info, properties(member)[info.alias or name], sketch, expressed)
             if value is not None:
                 yield name, value

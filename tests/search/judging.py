@@ -56,10 +56,10 @@ def judged(sample: Sample, ways: Iterable[str], few: bool = False) -> Verdict:
     return verdict
 
 
-def searched(seeds: Iterable[int], ways: Sequence[str], each: int | None = None) -> Verdict:
-    """Models of these seeds through all ways, or through so many of them by turns."""
+def searched(seeds: Iterable[int], ways: Sequence[str], each: int, few: bool = False) -> Verdict:
+    """Models of these seeds, each through so many of the ways by turns; `few`: by some of all schemes only."""
     whole = Verdict()
     for seed in seeds:
-        chosen = ways if each is None else [ways[(seed * each + k) % len(ways)] for k in range(each)]
-        whole.add(judged(generated(seed), chosen, few=each is not None))
+        chosen = [ways[(seed * each + k) % len(ways)] for k in range(each)]
+        whole.add(judged(generated(seed), chosen, few))
     return whole

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -13,14 +16,21 @@ from mbdfmu.analyses.inputs import InputSchedule
 from mbdfmu.analyses.simulate import simulate as advanced
 from mbdfmu.errors import ModelError, StepFailed
 from mbdfmu.schemes import Scheme
-from search.case import ORDER, REFERENCE, Case, Finding, Undecided
+from search.case import ORDER, POINTS, REFERENCE, Case, Finding, Undecided
 from search.drawing import Draw
+from search.generate import NUDGE
 from search.independent import NotCovered, independent
+from search.modelica import translated
 from search.motion import Motion, apart, motion, recorded, worst
 from search.sketch import Sample
 from search.space import NotSaid, in_space
 
 TOLERANCES = {2: 1e-8, 5: 1e-9, 8: 1e-10}  # by the order of a scheme: at least
+TIGHT: dict[str, Any] = {"scheme": "radau", "tolerance": 1e-9}
+CVODE = 1e-8  # relative tolerance; its absolute one is looser for small states
+MODELICA = 1e-8  # of rumoca, which neither locates kinks nor projects as tightly
+CHANGED = 0.5  # share of the numbers that become parameters
+PART = "part"
 DENSE = 10  # times as many points
 Way = Callable[[Case], Iterator[Finding]]
 
@@ -155,12 +165,12 @@ def shuffled(case: Case) -> Iterator[Finding]:
     yield from _rebuilt(case, "shuffled", data)
 
 
-def _rebuilt(case: Case, way: str, data: dict[str, Any], **settings: Any) -> Iterator[Finding]:
+def _rebuilt(case: Case, way: str, data: dict[str, Any]) -> Iterator[Finding]:
     """A model that says the same in other words."""
-    bound = case.bound(1e-9, ORDER)
+    bound = case.bound(TIGHT["tolerance"], ORDER)
     model = Sample(case.sample.seed, data, case.sample.inputs, case.sample.end).model()
     try:
-        run = case.run(model, scheme="radau", tolerance=1e-9, **settings)
+        run = case.run(model, **TIGHT)
     except StepFailed as error:
         yield Finding(way, f"ends: {error}", np.inf, bound)
     else:
@@ -184,4 +194,122 @@ def spatial(case: Case) -> Iterator[Finding]:
     yield from _rebuilt(case, "in space", data)
 
 
-WAYS: dict[str, Way] = {w.__name__: w for w in (schemes, uneven, output, restored, shuffled, by_hand, spatial)}
+def parameters(case: Case) -> Iterator[Finding]:
+    """Numbers of forces and masses as parameters that are set, and the same written into a model that is built anew."""
+    draw, data = Draw(case.sample.seed, 5), copy.deepcopy(case.sample.data)
+    anew, values = copy.deepcopy(data), {}
+    for section, name, key in _numbers(data):
+        if not draw.chance(CHANGED):
+            continue
+        parameter, old = f"p{len(values) + 1}", data[section][name][key]
+        values[parameter] = old * draw.number(0.8, 1.25)
+        data[section][name][key], anew[section][name][key] = parameter, values[parameter]
+        data["parameters"][parameter] = old
+    if not values:
+        raise NotCovered("no numbers to change")
+    bound = case.bound(TIGHT["tolerance"], ORDER)
+    runs = []
+    for described, given in ((data, values), (anew, {})):
+        changed = Case(replace(case.sample, data=described))
+        try:
+            runs.append(changed.run(**TIGHT, parameters=given or None, assemble=True))
+        except StepFailed as error:
+            runs.append(str(error))
+    yield from _alike("parameters set", *runs, bound=bound)
+
+
+def _numbers(data: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Numbers that may be parameters."""
+    for section in ("forces", "bodies"):
+        for name, entry in data.get(section, {}).items():
+            yield from ((section, name, key) for key, value in entry.items() if isinstance(value, float))
+
+
+def _alike(way: str, one: Motion | str, other: Motion | str, bound: float) -> Iterator[Finding]:
+    """Two runs of the same equations, or the same failure."""
+    if isinstance(one, str) and isinstance(other, str):
+        return
+    if isinstance(one, str) or isinstance(other, str):
+        yield Finding(way, f"one ends: {one if isinstance(one, str) else other}", np.inf, bound)
+    elif not apart(one, other) <= bound:
+        name, size, time = worst(one, other)
+        yield Finding(way, f"{name} at t = {time:.4g} s", size, bound)
+
+
+def parted(case: Case) -> Iterator[Finding]:
+    """The whole model as a part of another."""
+    inner = copy.deepcopy(case.sample.data)
+    header = {key: inner[key] for key in ("format_version", "dimensions", "gravity")}
+    inputs = inner.pop("inputs", {})
+    if inputs:
+        raise NotCovered("inputs are given outside")
+    data = {**header, "name": "around", "parameters": inner["parameters"],
+            "submodels": {PART: {"model": {**inner, "name": "inside"}, "parameters": {NUDGE: NUDGE}}}}  # fmt: skip
+    bound = case.bound(TIGHT["tolerance"], ORDER)
+    around = Case(replace(case.sample, data=data))
+    try:
+        run = around.run(**TIGHT)
+    except StepFailed as error:
+        yield Finding("as a part", f"ends: {error}", np.inf, bound)
+    else:
+        yield from judged(case, "as a part", _freed(run), bound)
+
+
+def _freed(run: Motion) -> Motion:
+    """Without the name of the part."""
+
+    def short(names: dict[str, Any]) -> dict[str, Any]:
+        return {name.removeprefix(f"{PART}."): value for name, value in names.items()}
+
+    return replace(run, bodies=short(dict(run.bodies)), states=short(dict(run.states)))
+
+
+def fmu(case: Case) -> Iterator[Finding]:
+    """Exported and run from outside: co-simulation of FMI 2.0 and 3.0, bound by the steps that inputs want."""
+    for interface in ("cs2", "cs3"):
+        with TemporaryDirectory() as folder:
+            path = case.model.export_fmu(Path(folder) / "drawn.fmu", "native", interface=interface, **TIGHT)
+            names = recorded(case.model)
+            bound = case.bound(TIGHT["tolerance"], ORDER)
+            options: dict[str, Any] = {"inputs": case.sample.inputs or None, "record": names}
+            try:
+                found = mbd.fmu.simulate(path, case.sample.end, case.sample.end / POINTS, **options)
+            except (ModelError, StepFailed) as error:
+                yield Finding(interface, f"ends: {error}", np.inf, bound)
+                continue
+        run = motion(case.model, found, found.time, case.grid, case.reference.events)
+        yield from judged(case, interface, run, bound)
+
+
+def exchanged(case: Case) -> Iterator[Finding]:
+    """Model exchange of FMI 2.0, integrated by CVode between its events."""
+    bound = case.bound(CVODE, ORDER)
+    with TemporaryDirectory() as folder:
+        path = case.model.export_fmu(Path(folder) / "drawn.fmu", "native", interface="me2", **TIGHT)
+        options: dict[str, Any] = {"inputs": case.sample.inputs or None, "record": recorded(case.model)}
+        try:
+            found = mbd.fmu.simulate(path, case.sample.end, case.sample.end / POINTS, tolerance=CVODE, **options)
+        except (ModelError, StepFailed) as error:
+            yield Finding("me2", f"ends: {error}", np.inf, bound)
+            return
+    run = motion(case.model, found, found.time, case.grid, case.reference.events)
+    yield from judged(case, "me2", run, bound)
+
+
+def modelica(case: Case) -> Iterator[Finding]:
+    """The text of equations, run by another tool."""
+    bound = case.bound(MODELICA, ORDER)
+    try:
+        run = translated(case)
+    except (NotCovered, Undecided):
+        raise
+    except Exception as error:  # of a parser: the text is wrong
+        yield Finding("modelica", f"is refused: {error}", np.inf, bound)
+    else:
+        yield from judged(case, "modelica", run, bound)
+
+
+ALL: tuple[Way, ...] = (
+    schemes, uneven, output, restored, shuffled, by_hand, spatial, parameters, parted, fmu, exchanged, modelica,
+)  # fmt: skip
+WAYS: dict[str, Way] = {way.__name__: way for way in ALL}
