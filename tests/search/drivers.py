@@ -27,10 +27,11 @@ def motions(sketch: Sketch) -> None:
 
 
 def kept(sketch: Sketch, section: str, letter: str, element: dict[str, object]) -> None:
-    """Added if something can move then."""
+    """Added if it holds what nothing else does, and something can move then."""
+    before = freedoms(sketch)
     name = sketch.add(section, letter, element)
     try:
-        if freedoms(sketch) >= 1:
+        if 1 <= freedoms(sketch) < before:
             sketch.settle()
             return
     except (ModelError, StepFailed):

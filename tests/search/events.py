@@ -41,6 +41,9 @@ def _effect(sketch: Sketch, does: str) -> dict[str, Any]:
             return {}
         state = draw.pick(states)
         return {"set": {state: draw.pick((f"{state} + {draw.signed(0.2, 1.0)}", f"-0.5*{state}"))}}
+    driven = str(sketch.section("motions")) + str([j for j in sketch.section("joints").values() if "i" not in j])
+    if does == "lock":  # what is driven, or moves with others, would be torn
+        joints = [name for name in joints if f"{name}." not in driven]
     return {does: [draw.pick(joints)]} if joints else {}
 
 

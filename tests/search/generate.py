@@ -18,6 +18,7 @@ PLAIN = (
     joints.skeleton, signals.inputs, signals.states, signals.variables, drivers.motions, forces.forces,
 )  # fmt: skip
 SHARE_OF_PLAIN = 0.4
+SHORT = 0.75  # share of the runs in which little turns round
 NUDGE = "nudge"
 STARTS = {
     "bodies": ("position", "angle", "velocity", "omega"),
@@ -39,7 +40,8 @@ def generated(seed: int) -> Sample:
 
 def _drawn(draw: Draw) -> Sketch:
     dimensions = draw.pick((2, 3))
-    sketch = Sketch(draw, dimensions, end=draw.number(0.25, 0.5))
+    end = draw.number(0.25, 0.5) if draw.chance(SHORT) else draw.number(0.6, 1.5)
+    sketch = Sketch(draw, dimensions, end=end)
     gravity = [0.0, -9.81, 0.0][:dimensions] if draw.chance(0.7) else sketch.vector(draw.point(dimensions, 8.0))
     sketch.data |= {"format_version": 1, "name": "drawn", "dimensions": dimensions, "gravity": gravity}
     sketch.plain = draw.chance(SHARE_OF_PLAIN)

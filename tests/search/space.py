@@ -117,6 +117,9 @@ def _angles(data: dict[str, Any], planar: dict[str, Any]) -> dict[str, Any]:
     text = json.dumps({key: value for key, value in data.items() if key != "bodies"})
     if any(re.search(rf"\b{re.escape(name)}", text) for name in missing):
         raise NotSaid("an angle that is planar is used")
+    locked = {name for event in planar.get("events", {}).values() for name in event.get("lock", ())}
+    if any(f"{name}.angle" in missing for name in locked):
+        raise NotSaid("a lock holds an angle that is planar")
     forces = [force for force in planar.get("forces", {}).values() if "i" in force]
     if any(
         abs(_angle(planar, pair["j"]) - _angle(planar, pair["i"])) > math.pi for pair in [*joints.values(), *forces]
