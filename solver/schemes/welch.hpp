@@ -64,14 +64,8 @@ public:
     }
 
     bool move_along(Instance& i, const Jump& jump) override {
-        double* m = i.state.memory.data();
-        const Layout& at = layout_;
-        const double *a = jump.z, *xdot = a + s_.nv + s_.nc, last = m[at.h];
-        for (int k = 0; k < s_.nv; ++k) m[at.before + k] += jump.v[k] - last * a[k], m[at.mean + k] += a[k];
-        for (int k = 0; k < s_.nx; ++k) {
-            m[at.before + s_.nv + k] -= last * xdot[k];
-            m[at.mean + s_.nv + k] += xdot[k], m[at.mean_before + k] += xdot[k];
-        }
+        double* rates = i.state.memory.data() + last_at() + 1;
+        for (int k = 0; k < s_.nx; ++k) rates[k] += jump.z[s_.nv + s_.nc + k];
         return true;
     }
 
