@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
 import sys
+import sysconfig
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
+from xml.etree import ElementTree
 
 import click
 import pytest
@@ -29,7 +33,8 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 THEORY = DOCS / "theory.md"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^ *```(?P<language>\w*)\n(?P<text>.*?)^ *```$", re.MULTILINE | re.DOTALL)
+KINDS = {"", "python", "console", "json", "xml"}  # "" are equations and what other tools run
 EQUATION = r"T\d+\.\d+"
 KEY = re.compile(r"\[([A-Z][a-z]+\d\d)\]")
 
@@ -39,7 +44,8 @@ def text_of(path: Path) -> str:
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    return [block["text"] for block in BLOCK.finditer(text_of(page)) if block["language"] == language]
+    found = BLOCK.finditer(text_of(page))
+    return [dedent(block["text"]) for block in found if block["language"] == language]
 
 
 def sources() -> Iterator[Path]:
@@ -136,7 +142,8 @@ def test_each_verb_is_explained_with_its_options_and_an_example(verb: str) -> No
 # ---------------------------------------------------------------- the model file
 
 JSON = blocks(DOCS / "model-file.md", "json")
-ENTRIES = [*JSON, *(block for page in ("joints", "forces", "blocks") for block in blocks(DOCS / f"{page}.md", "json"))]
+OTHERS = [page for page in PAGES if page.stem not in ("model-file", "co-simulation")]  # a system is no model
+ENTRIES = [*JSON, *(block for page in OTHERS for block in blocks(page, "json"))]
 
 
 @pytest.mark.parametrize("text", ENTRIES, ids=range(len(ENTRIES)))
@@ -171,12 +178,64 @@ def test_the_system_file_of_the_page_is_valid() -> None:
 # ---------------------------------------------------------------- Python
 
 
-@pytest.mark.parametrize("page", ["python.md", "regression.md", "co-simulation.md"])
-def test_pages_of_python_run_from_top_to_bottom(page: str, tmp_path: Path) -> None:
+def showing(language: str) -> list[Any]:
+    """The pages that have blocks of a language; one that is slow runs at night."""
+    pages = [page for page in PAGES if page.parent == DOCS and blocks(page, language)]
+    return [pytest.param(p, id=p.name, marks=[pytest.mark.nightly] * ((p.stem, language) in SLOW)) for p in pages]
+
+
+SLOW = {(stem, "console") for stem in ("command-line", "regression", "fmu", "modelica", "co-simulation", "animation")}
+
+
+def in_folder(command: list[str], folder: Path) -> None:
+    """With the files that a page speaks of: those that it shows itself, as XML."""
+    robot = blocks(DOCS / "urdf.md", "xml")[0]
+    (folder / "robot.urdf").write_text(robot, encoding="utf-8")
+    path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", "")])
+    environment = os.environ | {"MPLBACKEND": "Agg", "PATH": path}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", showing("python"))
+def test_pages_run_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
     script = tmp_path / "page.py"
-    script.write_text("\n".join(blocks(DOCS / page, "python")), encoding="utf-8")
-    done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    script.write_text("\n".join(blocks(page, "python")), encoding="utf-8")
+    in_folder([sys.executable, str(script)], tmp_path)
+
+
+ELSEWHERE = re.compile(r"\$ (pytest |mbdfmu reproduce (?!--list))")  # its plugin, test_reproduce.py
+
+
+def run_shell(texts: Iterable[str], folder: Path) -> None:
+    """As typed, redirections too."""
+    lines = [line for text in texts for line in text.splitlines() if line.startswith("$ ")]
+    script = "\n".join(["set -e", *(line[2:] for line in lines if not ELSEWHERE.match(line))])
+    in_folder(["sh", "-c", script], folder)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the pages show a POSIX shell")
+@pytest.mark.parametrize("page", showing("console"))
+def test_commands_of_a_page_run_one_after_the_other(page: Path, tmp_path: Path) -> None:
+    if page.stem != "command-line":
+        run_shell(blocks(page, "console"), tmp_path)
+        return
+    for number, block in enumerate(blocks(page, "console")):  # one for each verb, from an empty folder
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        before = blocks(DOCS / "co-simulation.md", "console") if "ride.json" in block else []  # that makes it
+        run_shell([*before, block], folder)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_every_block_is_of_a_kind_that_is_run(page: Path) -> None:
+    """Shell lines begin with $, so that they are found; XML can be read; what has no language is no Python of ours."""
+    assert {block["language"] for block in BLOCK.finditer(text_of(page))} <= KINDS
+    for text in blocks(page, "console"):
+        assert text.startswith("$ ") or page.stem == "README"
+    for text in blocks(page, "xml"):
+        ElementTree.fromstring(text)
+    assert not any("mbd." in text for text in blocks(page, ""))
 
 
 def test_the_python_page_names_everything_public() -> None:

@@ -46,7 +46,7 @@ class Seen:
         self.uses_ground = False  # whether an expression needs a marker where the sub-model's ground is
 
     def unit(self, text: str) -> str | None:
-        """The unit of a signal of bodies, markers and joints, or of a function, which a shift or a turn no longer shows.
+        """The unit of a signal of bodies, markers, joints, or of a function, which a shift or a turn no longer shows.
 
         What forces measure keeps its name, at most with a minus, and with that its unit.
         """
