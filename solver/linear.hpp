@@ -98,6 +98,7 @@ private:
     static constexpr double largest_inverse = 1e12;
     void equilibrate(Sparse& A);
     Eigen::VectorXd scale_;
+    Sparse matrix_;  // scaled
     Eigen::PartialPivLU<Dense> dense_;
     Eigen::SparseLU<Sparse> sparse_;
 };
