@@ -191,3 +191,23 @@ def test_work_is_counted_and_small() -> None:
 def test_options_are_checked() -> None:
     with pytest.raises(mbd.ModelError, match=r"option max_iterations must lie in \[2, 1000\], found 1"):
         mbd.models.load("pendulum").start(scheme="radau", options={"max_iterations": 1})
+
+
+@pytest.mark.parametrize("pace", [1e6, 1e-6, 1e-8])
+def test_the_unit_of_time_does_not_count(pace: float) -> None:
+    """Motion slower than 1e-3/s had its velocities weighed as if it were that fast: 20 times the error at 1e-4."""
+
+    def errors_and_steps(pace: float) -> tuple[float, int]:
+        model = mbd.Model("spring", length=1)
+        model.add("x", mbd.Coordinate(unit="m", start=1.0, force=f"-{pace**2!r}*x*(1 + x^2)"))
+        model.add_mass("x", 1)
+        runs = []
+        for scheme, tolerance in (("radau", 1e-4), ("dop853", 1e-12)):
+            runs.append(model.start(scheme=scheme, tolerance=tolerance, smallest_step=1e-15 / pace))
+            runs[-1].advance(20 / pace)
+        return abs(runs[0]["x"] - runs[1]["x"]), runs[0].statistics["steps"]
+
+    error, steps = errors_and_steps(pace)
+    known, count = errors_and_steps(1.0)
+    assert steps == count
+    assert error == pytest.approx(known, rel=0.2)  # rounding of sums of times chooses when the matrix is new

@@ -70,7 +70,6 @@ public:
         for (int k = 0; k < s_.nv; ++k) m[layout_.per_weight + k] = 1 / std::max(i.unit(k), std::fabs(st.q[k]));
         for (int k = 0; k < s_.nx; ++k)
             m[layout_.per_weight + s_.nv + k] = 1 / std::max(s_.nominal[k], std::fabs(st.x[k]));
-        counter(st, PACE) = slowest;
         quicken(i, st.v.data(), st.a.data());
     }
 
@@ -92,7 +91,8 @@ public:
 
     StepResult step(Instance& i, double h, Statistics& count) override {
         State& st = i.state;
-        for (int k = 0; k < s_.nv; ++k) per_speed_[k] = 1 / (i.unit(k) * counter(st, PACE));
+        pace_ = std::max(counter(st, PACE), slowest / h);
+        for (int k = 0; k < s_.nv; ++k) per_speed_[k] = 1 / (i.unit(k) * pace_);
         const bool kept = counter(st, FACTOR_H) != 0, begins = counter(st, LAST_H) == 0;
         h_ = h;
         predict(st);
@@ -138,13 +138,13 @@ public:
 private:
     static constexpr int stages = radau::stages, last = stages - 1;
     static constexpr int nodes = stages + 1;  // of the predictor: the stages of the last step and its begin
-    static constexpr double slowest = 1e-3;   // 1/s: motion below that counts by its size
+    static constexpr double slowest = 1e-5;   // of units in a step: from rest, that is a motion at least
     static constexpr double epsilon = std::numeric_limits<double>::epsilon();
     using Stages = std::array<std::vector<double>, stages>;
 
     const System& s_;
     const RadauOptions o_;
-    double h_ = 0, error_ = 0;
+    double h_ = 0, error_ = 0, pace_ = 0;
     Stages q_, v_, x_, z_, r_;
     std::vector<double> q_flat_, per_speed_, rates_, b_, f_, q_miss_;
     std::vector<Complex> bc_;
@@ -198,11 +198,8 @@ private:
 
     // The pace of the motion: running maximum of |v| and of the root of |a|, over units.
     void quicken(Instance& i, const double* v, const double* a) const {
-        double& pace = counter(i.state, PACE);
-        for (int k = 0; k < s_.nv; ++k) {
-            const double unit = i.unit(k);
-            pace = std::max({pace, std::fabs(v[k]) / unit, std::sqrt(std::fabs(a[k]) / unit)});
-        }
+        double& fastest = counter(i.state, PACE);
+        fastest = pace(i, fastest, v, a);
     }
 
     // ---- the predictor: polynomials through the unknowns at the last stages, with the begin of that step or without;
@@ -653,7 +650,7 @@ private:
 
     // Another G than that of K(s) leaves a part of what was open: as often as that counts.
     void close_velocities(Instance& i) {
-        const double wanted = o_.constraint_tolerance * counter(i.state, PACE);
+        const double wanted = o_.constraint_tolerance * pace_;
         for (int k = 0; k < 4; ++k) {
             s_.speeds(stage_point(i, last, q_[last].data()), i.work, rates_.data());
             if (i.worst(rates_.data()).scaled <= wanted) return;
