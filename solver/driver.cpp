@@ -312,7 +312,8 @@ double Driver::accepted_factor(double error, bool after_rejection) const {
     const double next = std::max(scheme_->next_error(error), 1e-12);
     const double factor = scheme_->safety() * std::pow(next, -1.0 / scheme_->error_order());  // [Negrut05] eq. 37b
     if (factor >= 1 && (factor <= scheme_->least_growth() || after_rejection)) return 1;
-    return std::clamp(factor, least_factor, scheme_->greatest_growth(instance_.state));
+    if (factor < 1) return std::max(least_factor, std::min(factor, scheme_->least_cut()));
+    return std::min(factor, scheme_->greatest_growth(instance_.state));
 }
 
 // Equal steps to where they have to end: a short last one would amplify the noise of lambda by 1/h^2, and every change

@@ -290,3 +290,15 @@ def test_evaluations_to_an_error_are_those_of_scipy(scheme: str, method: str, or
         theirs = np.abs(other.y[: compiled.nv, -1] - fine.save().q).max()
         ratios.append(simulation.statistics["residuals"] / other.nfev * (ours / theirs) ** (1 / order))
     assert np.mean(ratios) < 1.35
+
+
+def test_adams_takes_no_more_steps_at_a_looser_tolerance() -> None:
+    """Steps that shrank by a little, one after the other, kept it at order 1: 1373 steps at 1e-7 and 365 at 1e-9."""
+    counts = []
+    for tolerance in (1e-5, 1e-6, 1e-7, 1e-8, 1e-9):
+        simulation = mbd.models.load("andrews").start(
+            scheme="direct", options={"formula": "adams"}, tolerance=tolerance
+        )
+        simulation.advance(0.03)
+        counts.append(simulation.statistics["steps"])
+    assert all(loose <= 1.1 * tight for loose, tight in pairwise(counts)), counts

@@ -24,8 +24,11 @@ public:
     std::size_t memory_size() const override { return differences + (most + 3) * end.size(); }
 
     // It doubles the step size or keeps it: a change costs the history of equal steps, without which no higher order
-    // is tried. What is aimed at is half of what is allowed.
-    Control control(const double* memory) const override { return {std::pow(0.5, 1.0 / error_order(memory)), 2, 2}; }
+    // is tried: a step that shrinks by a little after every step would stay at its order for ever, so that it shrinks
+    // by a tenth, or not at all. What is aimed at is half of what is allowed.
+    Control control(const double* memory) const override {
+        return {std::pow(0.5, 1.0 / error_order(memory)), 2, 2, 0.9};
+    }
     double next_error(double) const override { return chosen_error_; }
 
     void start(const double* slope, double* memory) const override {

@@ -31,6 +31,7 @@ public:
     int error_order() const override { return error_order_; }
     double least_growth() const override { return control_.least_growth; }
     double greatest_growth(const State&) const override { return control_.greatest_growth; }
+    double least_cut() const override { return control_.least_cut; }
     double safety() const override { return control_.safety; }
     double first_step(double tolerance) const override { return 0.1 * std::pow(tolerance, 1.0 / error_order_); }
     double next_error(double error) const override { return formula_->next_error(error); }

@@ -47,6 +47,8 @@ public:
     // the step size grows by no less than this, as a change of it costs something
     virtual double least_growth() const { return 1.35; }
     virtual double greatest_growth(const State&) const { return 5; }
+    // and shrinks to no more than this
+    virtual double least_cut() const { return 1; }
     // of the step size at which the error would be the tolerance, this much is taken
     virtual double safety() const { return 0.9; }
     // the first step, over the time scale of the motion
