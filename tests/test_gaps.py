@@ -129,6 +129,16 @@ def test_a_long_step_of_an_fmu_does_not_pass_either(tmp_path: Path) -> None:
         assert simulation["ball.z"] > 0
 
 
+@pytest.mark.parametrize("scheme", ["dopri5", "dop853", "rk4"])
+def test_a_step_into_a_hard_contact_is_not_judged_by_its_own_accelerations(scheme: str) -> None:
+    """These loosened the weights of velocities: the ball came back 2.8 m too high in dopri5, of 2 m."""
+    exact = dropped(2, dissipation=0.2).start(scheme="radau", tolerance=1e-8)
+    found = dropped(2, dissipation=0.2).start(**SETTINGS[scheme], tolerance=1e-3)
+    for simulation in (exact, found):
+        simulation.advance(2.0)
+    assert found["ball.y"] == pytest.approx(exact["ball.y"], abs=0.15)
+
+
 # ---------------------------------------------------------------- fixed steps, cost
 
 

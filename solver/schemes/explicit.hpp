@@ -7,6 +7,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -160,14 +161,15 @@ public:
     }
 
 private:
-    static constexpr double steady = 0.5;  // an error at which the step size stays as it is
+    static constexpr double steady = 0.5;   // an error at which the step size stays as it is
+    static constexpr double quickened = 4;  // by a step that is not accepted yet, the pace counts as no more
 
     const System& s_;
     std::unique_ptr<Formula> formula_;
     std::unique_ptr<Treatment> treatment_;
     Index1 index1_;
     std::vector<double> y_, phi_;
-    double h_ = 0, pace_ = 0;
+    double h_ = 0, pace_ = 0, most_ = 0;
     bool tried_ = false;  // the formula itself, by the last step
     int error_order_ = 1;
     Formula::Control control_;
@@ -210,6 +212,7 @@ private:
         instance_ = &i;
         order_ = i.state.order;
         pace_ = i.state.memory[s_.nv + s_.nx];
+        most_ = pace_ > 0 ? quickened * pace_ : std::numeric_limits<double>::infinity();
         index1_.a = i.state.a, index1_.lambda = i.state.lambda, index1_.xdot = i.state.xdot, index1_.y = i.state.y;
     }
     void gather(const State& st) {
@@ -249,7 +252,7 @@ private:
         if (count_ != nullptr) ++count_->residuals;
         const Index1::Outcome outcome = index1_.solve(i, m.place(), order_);
         if (outcome != Index1::Outcome::done) return failed(outcome);
-        pace_ = pace(i, pace_, m.v, index1_.a.data());  // from rest, only the step itself shows it
+        pace_ = std::min(pace(i, pace_, m.v, index1_.a.data()), most_);  // from rest, only the step itself shows it
         rates(m, f);
         return true;
     }
