@@ -13,6 +13,7 @@ constexpr int poll_interval = 256;
 constexpr double shortest_remainder = 1e-5;  // of the last step
 constexpr double least_factor = 0.2;
 constexpr double failure_factor = 0.25;  // after a corrector that failed
+constexpr double least_jerk = 1e-10;     // of the model's length
 
 std::string shown(double x) { return number(x, 6); }
 
@@ -212,7 +213,8 @@ void Driver::keep_rows_independent(double h) {
     if (!instance_.exchange_rows()) return;
     ++statistics.row_choices;
     const bool open = scheme_->leaves_gaps();
-    if (open) instance_.close_rows_kept();
+    // What rounded numbers leave open in rows that are kept from now on would be closed with a jerk.
+    if (open || instance_.state.misfit > least_jerk) instance_.close_rows_kept();
     if (open || !instance_.system.linear())
         restart();
     else

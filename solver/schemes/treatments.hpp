@@ -168,6 +168,7 @@ private:
         for (int k = 0; k < most_iterations; ++k) {
             solver.look(i, m.place());
             for (int c = 0; c < s.nv; ++c) speed = std::max(speed, std::fabs(m.v[c]) / i.unit(c));
+            for (int k : i.state.dropped) solver.velocity[k - s.nv] = 0;  // no motion of those kept changes them
             const double off = i.worst(solver.velocity.data()).scaled;
             if (off <= 16 * std::numeric_limits<double>::epsilon() * speed) return Status::done;
             if (k > 2 && off >= before && off <= accepted * speed) return Status::done;
