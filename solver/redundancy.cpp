@@ -24,7 +24,7 @@ constexpr int most_iterations = 20;
 constexpr double clearly = 10;        // more open than the rows kept: no longer a combination of these
 constexpr double closed = 1e-10;      // joints, of the model's length, where rows are to be told apart
 constexpr double nearby = 0.01;       // rad or model's lengths: where that is looked at
-constexpr double another_pose = 0.1;  // rad or model's lengths: rows have turned by about as much
+constexpr double another_pose = 0.2;  // rad or model's lengths: rows have turned by about as much
 
 }  // namespace
 
