@@ -113,6 +113,7 @@ void Sensitivity::shift(double s) {
     const State& from = here_.state;
     State& to = moved_.state;
     to.t = from.t + s * d.t;
+    to.passed = d.t != 0 ? State::never : from.passed;  // differences in time show a break, which T20.6 sees
     shift_by(moved_.v, here_.v, s, d.v);
     shift_by(to.x, from.x, s, d.x);
     shift_by(to.u, from.u, s, d.u);
