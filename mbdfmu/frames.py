@@ -50,6 +50,7 @@ class Row:
     sign: float = -1.0  # the reaction is sign * lambda; -1 gives the force on the end j
     text: str = "on the end j"
     level: Level = "position"
+    periodic: bool = False  # full turns more, as the start may have them, are the same
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from mbdfmu.coordinates import QUATERNION, ROTATIONS, SOLVED
 from mbdfmu.description import GROUND, Description
 from mbdfmu.expressions import Curve, Graph, Node, compile_tape, postorder, sign, switching
 from mbdfmu.expressions.graph import without_collection
-from mbdfmu.expressions.opcodes import ADD, DIV, LOAD, MUL, NEG, SELECT, SUB
+from mbdfmu.expressions.opcodes import ADD, AND, DIV, LOAD, MUL, NEG, OR, SELECT, SUB
 from mbdfmu.frames import Kernel, Row
 from mbdfmu.resolution import Written
 from mbdfmu.signals import Constraint, Crossing, Event, ForceTerm, Impact, Setting, SymbolicModel, tabulate
@@ -450,7 +450,8 @@ class _Lowering:
     def _hoisted(self, nodes: Sequence[Node]) -> list[Node]:
         """The same with what depends on parameters only replaced by constants of the Instance.
 
-        Nothing is lifted out of the branches of a select: 1/k may stand in the one that is never taken.
+        Nothing is lifted out of the branches of a select: 1/k may stand in the one that is never taken; nor out of
+        what "and" and "or" need only where what stands before them does not decide.
         """
         mapping: dict[Node, Node] = {}
         untouched = self.settable.isdisjoint
@@ -460,7 +461,7 @@ class _Lowering:
             if _only(node, _P):
                 mapping[node] = self.constants.symbol(node)
                 continue
-            inside = node.args[:1] if node.op == SELECT else node.args
+            inside = node.args[:1] if node.op in (SELECT, AND, OR) else node.args
             waiting += [a for a in inside if a not in seen and not untouched(a.support)]
             seen.update(inside)
         ordered = {node: mapping[node] for node in sorted(mapping, key=lambda n: n.index)}
@@ -521,6 +522,7 @@ class _Lowering:
             "levels": ints(_LEVELS.index(row.level) for _, row in self.rows),
             "held": ints(held),
             "drives": ints(c.drives for c, _ in self.rows),
+            "periodic": ints(k for k, (_, row) in enumerate(self.rows) if row.periodic),
             "sides": lines(side.label for side in self.m.sides),
             "clabels": lines(i.label for i in self.m.initials),
             "ckinds": ints(k for kind in kinds for k in kind),

@@ -64,8 +64,8 @@ def coincident(i: Frame, j: Frame) -> Primitive:
 
 
 def equal_angles(i: Frame, j: Frame) -> Primitive:
-    """Both frames keep the same angle (T3.2)."""
-    row = Row(direction="angle", value=j.angle - i.angle, unit="rad", reaction="torque")
+    """Both frames keep the same angle (T3.2), but for the full turns that they start with."""
+    row = Row(direction="angle", value=j.angle - i.angle, unit="rad", reaction="torque", periodic=True)
     return Primitive(rows=(row,), kernel=Kernel(table="angle", constants=(j.turn - i.turn,)))
 
 

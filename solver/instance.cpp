@@ -86,7 +86,7 @@ Point Instance::point(double t, const double* q, const double* vel, const double
     Point p;
     p.at = {time_, inputs_at(t),     state.udot.data(), state.parameters.data(), q,         vel,    acc, lam, x,
             xd,    constants.data(), nullptr,           state.turns.data(),      algebraic, nullptr};
-    if (system.switches.any()) p.hold = state.hold.data();
+    if (system.switches.any() || !system.periodic.empty()) p.hold = state.hold.data();
     return p;
 }
 

@@ -260,6 +260,7 @@ private:
     template <class Try>
     bool met_with_guesses(bool velocities, Try&& met);
     void take(const StartOptions& options);
+    void hold_turns();
     bool fits_as_written();
     std::vector<char> held_coordinates(const StartOptions::Values& kept) const;
     void correct_positions(const StartOptions& options);

@@ -41,6 +41,18 @@ void Instance::take(const StartOptions& options) {
     for (const auto& [k, value] : options.q) state.q[k] = value;
     for (const auto& [k, value] : options.v) state.v[k] = value;
     v = state.v;
+    hold_turns();
+}
+
+// Bodies may start full turns apart; they stay so.
+void Instance::hold_turns() {
+    constexpr double turn = 6.283185307179586;
+    if (system.periodic.empty()) return;
+    for (int row : system.periodic) state.hold[row] = 0;
+    phi_.resize(system.nc);
+    system.constraints(state_point(), work, phi_.data());
+    for (int row : system.periodic)
+        if (is_active(row) && std::isfinite(phi_[row])) state.hold[row] = turn * std::nearbyint(phi_[row] / turn);
 }
 
 // Whether the start fits the joints, so that no user has to be told of it, but for what inputs open and motions set.

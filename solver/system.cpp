@@ -210,6 +210,10 @@ void System::read_names(const Blob& blob) {
     const auto driving = blob.ints("drives");
     if (driving.size() != static_cast<std::size_t>(nc)) damaged("the table of motions has the wrong size");
     drives.assign(driving.begin(), driving.end());
+    const auto turning = blob.ints("periodic");
+    for (int row : turning)
+        if (row < 0 || row >= nc || level[row] != 0) damaged("a row that is none counts full turns");
+    periodic.assign(turning.begin(), turning.end());
 
     const auto groups = blob.ints("nodes");
     if (groups.size() != static_cast<std::size_t>(n())) damaged("the table of nodes has the wrong size");

@@ -156,6 +156,7 @@ public:
     std::vector<Condition> conditions;
     std::vector<Pattern::Place> condition_entries;  // condition, coordinate
     std::vector<char> held;                         // coordinates that assembly may not move
+    std::vector<int> periodic;                      // constraint rows in which full turns more are the same
     std::vector<char> drives;  // constraint rows of motions, which set what they drive at the start
     Nodes nodes;
     Switches switches;
