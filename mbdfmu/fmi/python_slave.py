@@ -43,7 +43,8 @@ from mbdfmu.fmi.resources import (
 _LOGGER = logging.getLogger(__name__)
 _REFUSALS = (ModelError, _solver.NativeModelError, _solver.NativeStepFailed)  # told to the user in one sentence
 _REAL, _INTEGER, _BOOLEAN = _solver.Type.real, _solver.Type.integer, _solver.Type.boolean
-T, U = TypeVar("T"), TypeVar("U")
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 def hold(namespace: dict[str, Any]) -> None:
@@ -186,7 +187,7 @@ class Slave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
         self._demand(lambda slave: slave.set_texts(vrs, [""] * len(vrs)))
 
     def get_real(self, vrs: Sequence[int]) -> list[float]:
-        values = self._get(lambda slave: slave.get(vrs, _REAL), None)
+        values: list[float] | None = self._get(lambda slave: slave.get(vrs, _REAL), None)
         if values is None:
             return [float("nan")] * len(vrs)
         self._read.update(dict.fromkeys(vrs))
