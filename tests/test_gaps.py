@@ -139,6 +139,52 @@ def test_a_step_into_a_hard_contact_is_not_judged_by_its_own_accelerations(schem
     assert found["ball.y"] == pytest.approx(exact["ball.y"], abs=0.15)
 
 
+# ---------------------------------------------------------------- how far estimates may be trusted
+
+
+def thrown(contact_law: dict[str, Any]) -> mbd.Model:
+    plane = contact("sphere_plane", radius=0.1, **contact_law)
+    return model(gravity=[0, -9.81], bodies={"ball": ball(position=[0, 0.6])}, forces={"plane": plane})
+
+
+def pendulum() -> mbd.Model:
+    """A bar with a ball at its end swings against a floor."""
+    joint = {"type": "revolute", "i": GROUND, "j": {"body": "ball", "at": [-1, 0]}}
+    floor = contact("sphere_plane", radius=0.1, stiffness=1e5, dissipation=0.3)
+    floor["i"] = {"body": "ground", "at": [0, -0.8]}
+    bar = {"mass": 1, "inertia": 0.1, "position": [1.0, 0]}
+    return model(gravity=[0, -9.81], bodies={"ball": bar}, joints={"pin": joint}, forces={"table": floor})
+
+
+def pushed() -> mbd.Model:
+    """Two forces that begin at once, here and there."""
+    push = {"type": "vector", "i": GROUND, "j": {"body": "ball"}}
+    push["force"] = ["if(ball.x > 1.3, -20, 0) + if(ball.x < 0.9, 30, 0)", 0]
+    return model(bodies={"ball": ball(position=[1, 0], velocity=[1, 0])}, forces={"push": push})
+
+
+# What dopri5 at 1e-11 and radau at 1e-10 agree on to 1e-7, in steps of at most 1 ms.
+TRUE: dict[str, tuple[Callable[[], mbd.Model], float, str, float]] = {
+    "hard": (lambda: thrown({"stiffness": 1e6, "dissipation": 0.2}), 1.0, "ball.y", 0.23195675),
+    "damped": (lambda: thrown({"stiffness": 1e4, "normal": "linear", "damping": 50}), 1.0, "ball.y", 0.09875738),
+    "pendulum": (pendulum, 1.5, "ball.phi", -0.6630556),
+    "pushed": (pushed, 2.0, "ball.x", 1.0666666),
+}
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-6])
+@pytest.mark.parametrize("scheme", SETTINGS)
+@pytest.mark.parametrize("name", TRUE)
+def test_errors_with_contacts_and_jumps_lie_within_a_band(name: str, scheme: str, tolerance: float) -> None:
+    """50 eps^(1/2): what a jump that nobody locates leaves where positions are controlled."""
+    if (name, scheme) == ("pushed", "welch1"):
+        pytest.skip("of first order: sees positions only, use locate or another scheme")
+    build, end, signal, exact = TRUE[name]
+    simulation = build().start(**SETTINGS[scheme], tolerance=tolerance)
+    simulation.advance(end)
+    assert abs(simulation[signal] - exact) < 50 * tolerance**0.5
+
+
 # ---------------------------------------------------------------- fixed steps, cost
 
 
