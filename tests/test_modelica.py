@@ -367,8 +367,8 @@ FOLLOWING = ("pendulum", "slider_crank", "slider_crank3d", "four_bar3d", "quarte
 @pytest.mark.parametrize("name", [name if name in FOLLOWING else pytest.param(name, marks=nightly)
                                   for name in mbd.models.names() if name not in REFUSED])  # fmt: skip
 def test_a_shipped_model_follows_each_of_its_parameters(name: str, counts: Any, tmp_path: Path) -> None:
-    """Changed by 7 % in the text. Where joints are open then, assembly moves everything a little, and the text what is
-    no freedom of its own."""
+    """Changed by 7 % in the text. Where joints are open then (Andrews' mechanism), assembly moves everything a little,
+    the text what is no freedom of its own; rumoca closes gaps to 1e-9 m, which short links make 1e-7 rad."""
     model = mbd.models.load(name)
     own = [s for s in model.symbolic.parameters if s.name in model.description.parameters]
     text = exported(model, tmp_path)
@@ -377,9 +377,9 @@ def test_a_shipped_model_follows_each_of_its_parameters(name: str, counts: Any, 
         if not re.search(rf"parameter [^;]* {identifier(s.name)}\b", text):
             assert runs_alike(model, changed), s.name
             continue
-        kept = free_places(model, changed) if name.startswith("andrews") else {}
-        end = min(ENDS.get(name, 0.1), 0.1)
-        compared(model, end, tmp_path, parameters=changed, start=kept)
+        opens = name.startswith("andrews")
+        kept, within = (free_places(model, changed), 1e-4) if opens else ({}, 1e-5)
+        compared(model, min(ENDS.get(name, 0.1), 0.1), tmp_path, parameters=changed, start=kept, within=within)
 
 
 def runs_alike(model: mbd.Model, changed: dict[str, float]) -> bool:

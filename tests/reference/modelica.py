@@ -86,8 +86,11 @@ def scale(values: Any) -> float:
     return spread if spread > STILL * size else size
 
 
-def compared(model: mbd.Model, end: float, folder: Path, signals: list[str] | None = None, **options: Any) -> None:
-    """The text's coordinates and outputs are those of `simulate`, to 1e-5 of their range."""
+def compared(
+    model: mbd.Model, end: float, folder: Path, signals: list[str] | None = None, *, within: float = 1e-5,
+    **options: Any,
+) -> None:  # fmt: skip
+    """The text's coordinates and outputs are those of `simulate`, to 1e-5 of their range if nothing else is said."""
     assemble, solver = options.pop("assemble", None), options.pop("solver", "rk-like")
     parameters = options.get("parameters")
     chosen = signals if signals is not None else shown(model)
@@ -98,7 +101,7 @@ def compared(model: mbd.Model, end: float, folder: Path, signals: list[str] | No
     names = {name: f"m.{identifier(name)}" for name in chosen}
     found = deviations(model, end, names, result, inputs, assemble=assemble, **options)
     worst = max(found, key=found.__getitem__)
-    assert found[worst] <= 1e-5, f"{worst} is off by {found[worst]:.1e} of its range"
+    assert found[worst] <= within, f"{worst} is off by {found[worst]:.1e} of its range"
 
 
 def shown(model: mbd.Model) -> list[str]:
