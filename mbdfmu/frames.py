@@ -143,7 +143,7 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """A distance (m) from which on an element acts once it is negative (T9.7).
+    """A distance (m) from which on an element acts once it is negative (T9.9).
 
     Where something ends behind its surface, a body that is `extent` deep is as near to another side; `speed` is how
     fast (m/s) the bodies move against each other then, in any direction.

@@ -95,7 +95,7 @@ double Gaps::part(const End& end, double h, double rounding) {
     return free < 1 || !(doubtful() || bounced(rounding)) ? free : 0.5;
 }
 
-// Whether the cubic over the whole step comes so near that it may have missed a gap that closes (T9.8).
+// Whether the cubic over the whole step comes so near that it may have missed a gap that closes (T9.10).
 bool Gaps::doubtful() {
     for (std::size_t k = 0; k < open_.size(); ++k) {
         if (!open_[k]) continue;
@@ -135,13 +135,13 @@ void Gaps::set_limits(double rounding) {
     }
 }
 
-// (T9.7): no gap closes faster than the bodies move against each other.
+// (T9.9): no gap closes faster than the bodies move against each other.
 bool Gaps::too_fast(std::size_t k, const View& a, const View& b) const {
     const double way = h_ * (b.part - a.part) * std::max(a.speed(k), b.speed(k));
     return (a.gap(k) + b.gap(k) - way) / 2 < unseen_[k];
 }
 
-// (T9.8): within what is left, the cubic through both views.
+// (T9.10): within what is left, the cubic through both views.
 bool Gaps::quiet(std::size_t k, const View& a, const View& b) const {
     if (too_fast(k, a, b)) return false;
     const double step = h_ * (b.part - a.part);

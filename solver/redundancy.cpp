@@ -1,5 +1,5 @@
 // Rows that repeat others: found by a rank-revealing factorisation, left out of the motion, exchanged for rows kept as
-// the mechanism turns (T7.14), and given their share of the reactions (the smallest in the least-squares sense) when
+// the mechanism turns (T7.15), and given their share of the reactions (the smallest in the least-squares sense) when
 // these are reported (T7.13).
 #include <algorithm>
 #include <cmath>
@@ -182,7 +182,7 @@ void Instance::decompose(const std::vector<double>& sizes, Taken&& taken) {
     solve(index1_.factor, unknowns_.data());
 }
 
-// Whether a row kept has a large coefficient in one left out (T7.14).
+// Whether a row kept has a large coefficient in one left out (T7.15).
 bool Instance::wears_out(const std::vector<double>& sizes) {
     std::vector<int> group;
     const int groups = group_rows(group);
