@@ -194,13 +194,8 @@ class Model:
         assemble: Assembly = None,
         **settings: Any,
     ) -> Simulation:
-        """A simulation to be stepped from Python; `settings`: scheme, options, tolerance, step, ...
-
-        Events that are true with the start values have happened.
-        """
-        simulation = self._started(parameters, start, assemble, None, settings)
-        simulation.begin()
-        return simulation
+        """A simulation to be stepped from Python; `settings`: scheme, options, tolerance, step, ..."""
+        return self._started(parameters, start, assemble, None, settings)
 
     def _started(
         self,
