@@ -236,6 +236,15 @@ def ends_of(m: Mechanism, scheme: str, tolerance: float, **which: bool) -> np.nd
     return np.array([simulation[name] for name in m.watched])
 
 
+def own_error(m: Mechanism, scheme: str, tolerance: float, exact: np.ndarray) -> float:
+    """Of the scheme where nothing repeats; drift may end that run too."""
+    try:
+        return float(np.abs(ends_of(m, scheme, tolerance, redundant=False) - exact).max())
+    except mbd.StepFailed:
+        assert scheme == "direct"
+        return math.inf
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_mechanisms_that_hold_more_than_needed_move_as_those_that_do_not(
     scheme: str, counts: Callable[..., int]
@@ -246,8 +255,7 @@ def test_mechanisms_that_hold_more_than_needed_move_as_those_that_do_not(
         m, random = draw(int(seed)), np.random.default_rng([7, seed, SCHEMES.index(scheme)])
         tolerance = max(10 ** random.uniform(-9, -3), 1e-5 if scheme == "welch1" else 0)
         exact = exact_end(int(seed))
-        near = [ends_of(m, scheme, t, redundant=False) for t in (tolerance, 3 * tolerance, 10 * tolerance)]
-        own = max(np.abs(end - exact).max() for end in near)
+        own = max(own_error(m, scheme, t, exact) for t in (tolerance, 3 * tolerance, 10 * tolerance))
         for backwards in (False, True):
             try:
                 end = ends_of(m, scheme, tolerance, redundant=True, backwards=backwards)
