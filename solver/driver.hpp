@@ -94,6 +94,7 @@ private:
     bool drifted_into(double first, double width, double longest);
     void drift_to(double t);
     void look();
+    void happen_before_breaks();
     void act_or_wait();
 
     bool paused() const { return waiting_ || (limit_ > 0 && statistics.steps >= limit_); }

@@ -27,7 +27,18 @@ double guess(double lo, double f_lo, double hi, double f_hi, bool halve) {
 // ---------------------------------------------------------------- the time
 
 void Driver::look() {
+    if (instance_.state.last_step == 0 && !events_wait) happen_before_breaks();
     if (happenings_.found()) act_or_wait();
+}
+
+// At the start a break there is passed already: what is true at its very time only, as `time <= 0`, occurs before.
+void Driver::happen_before_breaks() {
+    State& s = instance_.state;
+    const double passed = s.passed;
+    if (passed < s.t) return;
+    s.passed = State::never;
+    if (happenings_.found()) happenings_.act();
+    s.passed = std::max(s.passed, passed);
 }
 
 // What waits, and what inputs or parameters have made true since.
@@ -36,6 +47,7 @@ void Driver::let_happen() {
     take_side();
     reported_ = false;
     if (!happenings_.any()) return;
+    if (instance_.state.last_step == 0) happen_before_breaks();
     happenings_.see();
     happenings_.act();
 }

@@ -837,3 +837,14 @@ def test_an_impact_that_begins_inside_is_noted() -> None:
         ball = Description(format_version=1, name="m", bodies={"ball": body}, impacts={"base": data})
         notes = mbd.Model.from_description(ball).start().notes
         assert notes == (["impact 'base' begins 0.1 m inside: its gap is negative at the start"] if noted else [])
+
+
+def test_a_break_at_the_start_hides_no_event() -> None:
+    """Right after it the time is no longer 0."""
+    data: dict[str, Any] = {
+        "format_version": 1, "name": "both", "mass": {"s": 1}, "states": {name: {"rate": 0} for name in "nk"},
+        "coordinates": {"s": {"unit": "m", "force": "if(time > 0, 2, 0)"}},
+        "events": {"at": {"when": "time <= 0", "set": {"n": 1}}, "after": {"when": "time > 0", "set": {"k": 1}}},
+    }  # fmt: skip
+    run = mbd.Model.from_description(mbd.Description(**data)).simulate(1.0, 1.0)
+    assert (run["n"][-1], run["k"][-1], run["s"][-1]) == pytest.approx((1, 1, 1), abs=1e-9)

@@ -47,8 +47,8 @@ public:
     virtual double next_error(double error) const { return error; }
     // Whether steps should stay equal for now, because the formula is still being started.
     virtual bool starting(const double*) const { return false; }
-    // How step sizes follow errors: what is aimed at, what a step may grow by, at least and at most, and what it shrinks
-    // to at most.
+    // How step sizes follow errors: what is aimed at, what a step may grow by, at least and at most, and what it
+    // shrinks to at most.
     struct Control {
         double safety = 0.9, least_growth = 1.1, greatest_growth = 5, least_cut = 1;
     };

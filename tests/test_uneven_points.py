@@ -1,0 +1,40 @@
+"""FMUs of all shipped models, stepped by a master whose steps go from 1 us to 10 ms at random: as one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mbdfmu as mbd
+
+TOLERANCE = 1e-5
+POINTS = 400
+
+
+def started(name: str, tolerance: float, **settings: Any) -> Any:
+    return mbd.models.load(name).start(tolerance=tolerance, **settings)
+
+
+@pytest.mark.parametrize("name", mbd.models.names())
+def test_an_fmu_under_uneven_steps_is_as_accurate_as_one_run(
+    name: str, counts: Callable[..., int], tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(sum(map(ord, name)))
+    times = np.cumsum(np.exp(rng.uniform(np.log(1e-6), np.log(1e-2), counts(POINTS, 0.1))))
+    once, true = started(name, TOLERANCE), started(name, 1e-9)
+    for simulation in (once, true):
+        simulation.advance(times[-1])
+    path = mbd.models.load(name).export_fmu(tmp_path / "x.fmu")
+    names = [s.name for s in mbd.models.load(name).signals("*") if s.kind in ("position", "angle", "velocity", "state")]
+    assert names
+    with mbd.fmu.open(path, parameters={"solver.tolerance": TOLERANCE}) as fmu:
+        for step in np.diff(times, prepend=0.0):
+            fmu.step(step)
+        for signal in names:
+            exact, scale = true[signal], max(1.0, abs(true[signal]))
+            own = abs(once[signal] - exact)
+            assert abs(fmu[signal] - exact) < 5 * own + 100 * TOLERANCE * scale, signal
