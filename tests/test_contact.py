@@ -75,19 +75,21 @@ def test_a_ball_leaves_with_the_restitution_that_is_given(restitution: float) ->
 
 @pytest.mark.parametrize("law", [{"normal": "linear"}, {"normal": "hertz"}, {"exponent": 2.2}])
 def test_elastic_contact_loses_nothing(law: dict[str, Any]) -> None:
-    result = dropped(stiffness=1e5, **law).simulate(2.0, 0.01, tolerance=1e-10)
+    result = dropped(stiffness=1e5, **law).simulate(2.0, 0.01, tolerance=1e-11)
     total = result["energy.kinetic"] + result["energy.potential"]
     assert np.count_nonzero(np.diff(np.sign(result["ball.vy"])) > 0) >= 1  # it has bounced
-    np.testing.assert_allclose(total, total[0], rtol=1e-5)  # 1e-4 at 1e-8
+    np.testing.assert_allclose(total, total[0], rtol=1e-5)  # 1.3e-4 at 1e-8
 
 
-def test_located_contacts_gain_no_energy() -> None:
-    """Each begins and ends with a new start; without them 0.2 % come and go at this tolerance."""
+def test_located_contacts_keep_their_energy() -> None:
+    """Each begins and ends with a new start, whose first step is of second order and neither gains nor loses; the next
+    ones do, as far as the tolerance lets them. A first step that only loses takes 0.9 % here.
+    """
     result = dropped(stiffness=1e5, normal="linear", locate=True).simulate(10.0, 0.01, tolerance=1e-6)
     total = result["energy.kinetic"] + result["energy.potential"]
     assert len(result.events) >= 20
-    assert np.max(np.diff(total)) < 1e-12 * total[0]
-    assert total[-1] > 0.98 * total[0]
+    assert np.max(np.diff(total)) < 3e-4 * total[0]
+    assert total[-1] == pytest.approx(total[0], rel=3e-3)
 
 
 def test_a_damper_never_makes_the_contact_pull() -> None:

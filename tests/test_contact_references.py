@@ -52,9 +52,11 @@ def test_contacts_of_a_spring_begin_and_end_in_time(dimensions: int, damping: fl
 
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-8])
 def test_contacts_with_a_jump_are_located_at_any_tolerance(tolerance: float) -> None:
-    """The span in which no step can end, of the size of h^2 c/m, is crossed without one."""
+    """The span in which no step can end, of the size of h^2 c/m, is crossed without one. The last step before it may
+    end with as much of the jump as its tolerance does not see.
+    """
     simulation = ball(SPRING | {"damping": 20}).start(tolerance=tolerance)
-    assert touches(simulation, 2.0)[0] == pytest.approx(np.sqrt(2 * HEIGHT / 9.81), abs=1e-9)
+    assert touches(simulation, 2.0)[0] == pytest.approx(np.sqrt(2 * HEIGHT / 9.81), abs=2e-8)
 
 
 def test_a_ball_of_hunt_and_crossley_nears_the_converged_motion() -> None:

@@ -77,7 +77,7 @@ def test_the_printed_form_is_of_first_order_where_the_mass_matrix_varies() -> No
 def test_the_printed_form_is_the_corrected_one_where_the_mass_matrix_is_constant(name: str) -> None:
     printed, corrected = (errors_of_steps(name, 0, (1000,), form=form) for form in ("printed", "corrected"))
     for k in KINDS:
-        assert printed[k] == pytest.approx(corrected[k], rel=1e-3)
+        assert printed[k] == pytest.approx(corrected[k], rel=5e-3)  # but for the first step (T5.9)
 
 
 # ---------------------------------------------------------------- error control
@@ -87,8 +87,8 @@ TOLERANCES = 10.0 ** -np.arange(4.0, 10.0)
 # Theory: 2/3, as the step goes with the cube root and the error with its square.
 EXPONENTS = {
     "double_pendulum": ((0, 1, 2), 0.6, 0.75),
-    "slider_crank_g10": ((0, 1, 2), 0.6, 0.75),
-    "slider_crank_g9.8": ((0, 1, 2), 0.6, 0.75),
+    "slider_crank_g10": ((0, 1, 2), 0.6, 0.8),
+    "slider_crank_g9.8": ((0, 1, 2), 0.6, 0.8),
     "andrews": ((0, 1, 2), 0.6, 1.0),
     "andrews_angles": ((0, 1, 2), 0.6, 1.0),
 }
