@@ -80,6 +80,7 @@ nb::dict statistics(const Simulation& m) {
     d["constraint_checks"] = s.constraint_checks, d["extra_iterations"] = s.extra_iterations,
     d["restarts"] = s.restarts, d["repartitions"] = s.repartitions, d["corrected_steps"] = s.corrected_steps,
     d["partitioned_steps"] = s.partitioned_steps, d["row_choices"] = s.row_choices;
+    d["failed_iterations"] = s.failed_iterations;
     d["events"] = m.instance.state.events;
     d["worst_position_violation"] = s.worst_position_violation;
     d["worst_velocity_violation"] = m.instance.worst_velocity_violation;
@@ -355,6 +356,11 @@ NB_MODULE(_solver, m) {
         .def_prop_ro("system", [](const Simulation& s) { return s.system_; })
         .def_prop_ro("length", [](const Simulation& s) { return s.instance.length(); })
         .def_prop_ro("statistics", &statistics)
+        .def_prop_ro("failed_at",  // the unknown at which iterations failed most often
+                     [](const Simulation& m) {
+                         const auto& at = m.driver.statistics.failed_at;
+                         return std::max_element(at.begin(), at.end()) - at.begin();
+                     })
         .def_prop_ro(
             "v", [](const Simulation& s) { return copy(s.instance.v); }, owned, "reported velocities, on G v = -Phi_t")
         .def_prop_ro(

@@ -50,6 +50,7 @@ const char* reason(Status status) {
 
 void Driver::start() {
     statistics = Statistics{};
+    statistics.failed_at.assign(instance_.system.n(), 0);
     instance_.state.chosen_at = State::never;
     waiting_ = false;
     instance_.factorisations = instance_.fallbacks = 0;
@@ -221,6 +222,14 @@ void Driver::keep_rows_independent(double h) {
         scheme_->take_rows(instance_);
 }
 
+// Where Newton's iteration fails at first, whatever becomes of the step.
+void Driver::count_failure(const StepResult& result) {
+    const int at = result.failed_at < 0 && result.status != Status::done ? result.worst_unknown : result.failed_at;
+    if (at < 0) return;
+    ++statistics.failed_iterations;
+    ++statistics.failed_at[at];
+}
+
 // A corrector may fail because another choice of independent rows is due: then the motion goes on with that.
 bool Driver::rows_chosen_anew(const StepResult& result, double h) {
     State& s = instance_.state;
@@ -272,6 +281,7 @@ void Driver::fixed_steps(double t, Poll poll, void* context, bool& stopped) {
     for (long k = 1; k <= count; ++k) {
         keep_rows_independent(h);
         StepResult result = scheme_->step(instance_, h, statistics);
+        count_failure(result);
         if (result.status == Status::done && result.turn > 1) result.status = Status::turned;
         look_at_gaps(result, h);
         if (result.clear < 1) fail(result, h);
@@ -384,6 +394,7 @@ void Driver::controlled_steps(double t, double until, Poll poll, void* context, 
         const double h = next_size(until - s.t, until > t, last), to = last ? until : s.t + h;
         keep_rows_independent(h);
         StepResult result = scheme_->step(instance_, h, statistics);
+        count_failure(result);
         result.error = std::max(result.error, std::pow(result.turn, scheme_->error_order()));
         look_at_gaps(result, h);
         if (to > t && result.passed() && !scheme_->keep(instance_, statistics)) result.status = Status::not_finite;

@@ -110,6 +110,7 @@ private:
     double horizon(double t, const Break& next) const;
     void within_last_step(double t);
     void accept(const StepResult& result, double h);
+    void count_failure(const StepResult& result);
     bool short_of_a_step(double d) const;
     void drift(double d);
     void cross_without_step(double t);

@@ -9,6 +9,11 @@ import numpy as np
 import pytest
 from machines import MACHINES, advanced, belt
 
+import mbdfmu as mbd
+from mbdfmu import Body, Marker, Model
+from mbdfmu.forces import VectorForce
+from mbdfmu.joints import Prismatic
+
 PULLEYS = ("crank.phi", "water.phi", "alternator.phi", "tension.phi")
 TOLERANCES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 
@@ -38,6 +43,20 @@ def test_a_belt_takes_few_steps_and_keeps_its_pulleys(tolerance: float, bound: f
     assert found.statistics["jacobians"] <= 1100
     for name in PULLEYS:
         assert found[name] == pytest.approx(true[name], abs=bound)
+
+
+def test_a_run_in_which_many_tries_fail_names_the_forces_that_have_kinks() -> None:
+    """A block that sticks and slips by a law without transition, beside a smooth spring."""
+    ground, block = Marker(body="ground"), Marker(body="block")
+    m = Model("rub", gravity=(0, 0))
+    m.add("block", Body(mass=1, inertia=1, position=(0, 0), velocity=(1e-3, 0)))
+    m.add("rail", Prismatic(i=ground, j=block, axis=(1, 0)))
+    m.add("rub", VectorForce(i=ground, j=block, force=("-50*sign(block.vx)", "0")))
+    m.add("pull", VectorForce(i=ground, j=block, force=("20*sin(40*time) - block.x", "0")))
+    result = m.simulate(1e-3, 1e-3, tolerance=1e-3)
+    (note,) = [n for n in result.notes if "failed at first" in n]
+    assert "body 'block' x" in note and "'rub'" in note and "'pull'" not in note and "largest_step" in note
+    assert not mbd.models.load("andrews").simulate(0.01, 0.01, tolerance=1e-3).notes
 
 
 @pytest.mark.nightly

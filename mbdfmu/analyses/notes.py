@@ -9,12 +9,14 @@ import numpy as np
 
 from mbdfmu.analyses.compiled import Vector
 from mbdfmu.analyses.redundancy import Redundancy
-from mbdfmu.expressions import Node
+from mbdfmu.expressions import OPCODES, Node
 from mbdfmu.schemes import Scheme
 from mbdfmu.signals import SymbolicModel
 
 ROUNDING = 1e-6  # of the sum of the other two: what a flat body's inertia may be off by
 CLOSED = 1e-12  # of the model's length, or rad: what rounding opens
+FEWEST_TRIES, MANY, MOST_NAMED = 20, 0.25, 4  # of tries that fail: from which on it is said; of names
+KINKS = {OPCODES[name] for name in ("ABS", "MIN", "MAX", "SIGN", "SELECT", "FLOOR", "LOOKUP")}
 ALIGNED = 1e-9  # of the largest moment: products below it turn no axis
 
 
@@ -124,6 +126,35 @@ def shared_reactions(found: Sequence[Redundancy], model: SymbolicModel) -> list[
         f"reactions of {', '.join(elements)} are not unique; the smallest possible are reported",
         *(f"{name} depends on reactions that are not unique; so does the motion" for name in readers),
     ]
+
+
+def failing(statistics: Mapping[str, float], at: int, model: SymbolicModel) -> list[str]:
+    """Where many tries of a step failed at first: forces with kinks, of what the unknown `at` belongs to."""
+    failed, tries = statistics["failed_iterations"], statistics["steps"] + statistics["rejected"]
+    if tries < FEWEST_TRIES or failed < MANY * tries or at >= len(model.coordinates):
+        return []
+    place = model.coordinates[at]
+    moved = {c.name for c in model.coordinates if c.node == place.node}
+    kinked = [f"'{f.name}'" for f in model.forces if any(_has_kink(e.effort, moved) for e in f.load.efforts)]
+    shown = ", ".join(kinked[:MOST_NAMED]) + (", .." if len(kinked) > MOST_NAMED else "")
+    return [
+        f"Newton's iteration failed at first in {failed} of {tries} tries of a step, most often at {place.label}"
+        + (f", where forces have kinks: {shown}; smooth them, or bound the steps by largest_step" if kinked else "")
+    ]
+
+
+def _has_kink(node: Node, moved: Container[str]) -> bool:
+    """Whether an expression switches or bends by the motion of these coordinates."""
+    seen, todo = set(), [node]
+    while todo:
+        one = todo.pop()
+        if one.index in seen:
+            continue
+        seen.add(one.index)
+        if one.op in KINKS and any(s.value[0] in ("q", "v") and s.value[1] in moved for s in one.support):
+            return True
+        todo += one.args
+    return False
 
 
 def unmet_switches(expressions: Iterable[str]) -> list[str]:

@@ -17,7 +17,7 @@ from mbdfmu.analyses.linear_model import LinearModel
 from mbdfmu.analyses.linearising import Wanted, linearise
 from mbdfmu.analyses.minimising import minimise
 from mbdfmu.analyses.native import _solver, translated
-from mbdfmu.analyses.notes import HalfTurns, drifted, shared_reactions, unmet_switches
+from mbdfmu.analyses.notes import HalfTurns, drifted, failing, shared_reactions, unmet_switches
 from mbdfmu.analyses.redundancy import Redundancy, redundancies
 from mbdfmu.analyses.settings import Settings
 from mbdfmu.analyses.settling import check_search, settle
@@ -133,8 +133,9 @@ class Simulation:
         ]
         begun = [*(self._native.set_by_motions if self.begins_as_written else ()), *given_up]
         drift = drifted(self._scheme, self.statistics["worst_position_violation"])
+        failed = failing(self.statistics, self._native.failed_at, self._model)
         shared, unmet = shared_reactions(self.redundancies, self._model), unmet_switches(self._unmet)
-        return [*self._rest_notes, *self._overlaps, *begun, *self._half_turns.notes(), *drift, *shared, *unmet]
+        return [*self._rest_notes, *self._overlaps, *begun, *self._half_turns.notes(), *drift, *failed, *shared, *unmet]
 
     def __getitem__(self, name: str) -> float:
         if name not in self._index:

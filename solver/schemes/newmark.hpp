@@ -188,11 +188,14 @@ public:
         StepResult result = correct(i, h, false, count);
         // before the step is blamed: the same with a new matrix, and damped
         rough_ = result.status != Status::done;
+        if (rough_) blame(i, result);
+        const int failed_at = result.worst_unknown;
         if (rough_ && (kept || result.status != Status::singular)) {
             counter(i.state, FACTOR_H) = 0;
             predict(i, h);
             result = correct(i, h, true, count);
         }
+        if (rough_) result.failed_at = failed_at;
         h_ = h;
         if (result.status == Status::done) {
             result.error = std::max(result.error, state_error(i.state, h));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "../gaps.hpp"
 
@@ -16,6 +17,7 @@ struct StepResult {
     int iterations = 0;
     std::string culprit;     // the user's expression that is not finite
     int worst_unknown = -1;  // of a step that failed: where the correction or the error was largest
+    int failed_at = -1;      // the same of a first iteration that failed, although the step may have succeeded
     double violation = 0;    // worst scaled |Phi| after the last correction
     int worst_row = -1;
     double turn = 0;   // largest rotation of a body, over what angles that count turns and T(theta) bear
@@ -31,7 +33,8 @@ struct Jump {
 struct Statistics {
     long steps = 0, rejected = 0, iterations = 0, residuals = 0, jacobians = 0, factorisations = 0, fallbacks = 0,
          constraint_checks = 0, extra_iterations = 0, restarts = 0, repartitions = 0, corrected_steps = 0,
-         partitioned_steps = 0, row_choices = 0;
+         partitioned_steps = 0, row_choices = 0, failed_iterations = 0;
+    std::vector<long> failed_at;  // how many of these at each unknown
     double worst_position_violation = 0;
 };
 
