@@ -360,11 +360,11 @@ print("alive")
 
 
 def test_messages_may_hold_anything(tmp_path: Path) -> None:
-    path = calling('    raise ValueError("100%s%n \\udcff ü")', tmp_path)
+    path = calling('    if t > 0: raise ValueError("100%s%n \\udcff ü")\n    return -y[0]', tmp_path)
     with opened(path) as fmu:
-        fmu.setupExperiment(startTime=0.0)
-        fmu.enterInitializationMode()
-        fmu.exitInitializationMode()
+        fmu.begin()
+        with pytest.raises(FMICallException):
+            fmu.doStep(0.0, 0.1)
         said = "\n".join(fmu.said)
         assert "Traceback" in said
         assert "100%s%n ? ü" in said
