@@ -54,7 +54,7 @@ def a_run(look: str, count: int) -> list[str]:
 
 def test_instances_leave_no_memory_and_no_open_file(host: Host, folder: Path, counts: Callable[..., int]) -> None:
     numbers = host.run("cycles", folder, ["instantiate", "free"], counts(100_000, 0.005), seconds=600).counted
-    assert numbers["bytes a cycle"] < 100  # of the issue; the allocator itself keeps some pages
+    assert numbers["bytes a cycle"] < 100  # where resident pages are counted, the allocator keeps some
     assert numbers["files before"] == numbers["files after"]
 
 
