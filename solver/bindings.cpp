@@ -283,6 +283,15 @@ NB_MODULE(_solver, m) {
                  s.run([&] { s.instance.pose(t, q.data(), v.data(), x.data()); });
              })
         .def("adopt", [](Simulation& s) { s.run([&] { s.instance.restart(); }); })
+        .def("exchange_rows",
+             [](Simulation& s, Input lam) {
+                 check(lam, s.system_->nc, "lam");
+                 State& state = s.instance.state;
+                 state.lambda.assign(lam.data(), lam.data() + s.system_->nc);
+                 bool changed = false;
+                 s.run([&] { changed = s.instance.exchange_rows(); });
+                 return nb::make_tuple(changed, copy(state.lambda));
+             })
         .def("stand_still", [](Simulation& s) { s.run([&] { s.instance.stand_still(); }); })
         .def(
             "set_in_motion",

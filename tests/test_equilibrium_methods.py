@@ -50,6 +50,18 @@ def looped() -> mbd.Model:
     return model
 
 
+def slotted() -> mbd.Model:
+    """A bar and a bead held by a slot and a pin: which of their rows repeats others turns with the bar."""
+    model = mbd.Model("slotted", gravity=(0, -G))
+    model.add("bar", mbd.Body(mass=1, inertia=0.1, angle=-0.3))
+    at = (0.5 * math.cos(0.3), -0.5 * math.sin(0.3))
+    model.add("bead", mbd.Body(mass=1, inertia=0.1, position=at, angle=-0.3))
+    model.add("hinge", Revolute(i=GROUND, j={"body": "bar"}))
+    for name, joint in (("slot", Prismatic), ("pin", Revolute)):
+        model.add(name, joint(i={"body": "bar", "at": (0.5, 0)}, j={"body": "bead"}))
+    return model
+
+
 def shipped(name: str) -> Callable[[], mbd.Model]:
     return lambda: mbd.models.load(name)
 
@@ -58,6 +70,7 @@ MODELS: dict[str, Callable[[], mbd.Model]] = {
     "hung": hung,
     "with_state": with_state,
     "looped": looped,
+    "slotted": slotted,
     **{name: shipped(name) for name in ("pendulum", "ring", "stiff_double_pendulum", "bricard", "stewart")},
 }
 

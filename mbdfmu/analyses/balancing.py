@@ -53,10 +53,8 @@ class _Search:
         self.steps = self.iterations = self.leaps = 0
         model, nv = standing.lowered.model, standing.nv
         rows = [row for c in model.constraints for p in c.primitives for row in p.rows]
-        lengths = np.array([1.0 if row.unit == "rad" else float(standing.native.length) for row in rows])
-        self._lengths = lengths[standing.rows]
+        self._lengths = np.array([1.0 if row.unit == "rad" else float(standing.native.length) for row in rows])
         self._rotations = np.array([c.unit == "rad" for c in model.coordinates], dtype=bool)
-        self._rows = standing.kept
         self._solved = nv + len(standing.rows)
         self._ends = [nv, self._solved, self._solved + standing.nx]
         self._force = TINY  # the largest there has been, over the model's length or a radian
@@ -69,10 +67,12 @@ class _Search:
             correction = self._solve(values)
             met = self._size(correction) <= tolerance
             place, values = self._taken(place, values, correction)
-            self.standing.stand(place)  # angles follow with their turns
             self.steps += 1
             if met and self._met(values):
                 return place
+            exchanged = self.standing.exchange_rows(place)  # angles follow with their turns
+            if exchanged is not place:
+                place, values = exchanged, self._values(exchanged)
         raise StepFailed(f"{self._found(values)} after {limit} corrections, as many as are allowed; {CURE}")
 
     # ---- one correction
@@ -81,11 +81,11 @@ class _Search:
         slopes = self.standing.slopes(place)
         self._measure(place, slopes)
         held = self.standing.rows
-        matrix = np.hstack([slopes.by_q, slopes.by_lam[:, held], slopes.by_x, slopes.by_y])[self._rows]
+        matrix = np.hstack([slopes.by_q, slopes.by_lam[:, held], slopes.by_x, slopes.by_y])[self.standing.kept]
         matrix = self.of_rows[:, np.newaxis] * matrix * self.of_unknowns
         finite = np.isfinite(matrix).all(axis=1)
         if not finite.all():
-            row = self.standing.labels[self._rows[int(np.argmin(finite))]]
+            row = self.standing.labels[self.standing.kept[int(np.argmin(finite))]]
             raise StepFailed(f"a derivative in the equation of {row} is not finite at rest; {CURE}")
         memory = ~matrix[self._solved :][: self.standing.nx].any(axis=1)  # what nothing moves stays as it is
         matrix[:, self._ends[1] : self._ends[2]][:, memory] = 0.0
@@ -102,9 +102,9 @@ class _Search:
         moved = np.abs(slopes.by_q[:nv] * units * units[:, np.newaxis])
         force = [np.abs(alone * units).max(initial=TINY), FLOOR * moved[np.isfinite(moved)].max(initial=TINY)]
         self._force = max(self._force, *force)
-        sizes = standing.sizes(place)
-        self.of_unknowns = np.concatenate([units, self._force / self._lengths, sizes, np.maximum(1.0, np.abs(place.y))])
-        self.of_rows = np.concatenate([units / self._force, 1 / self._lengths, 1 / self.of_unknowns[self._solved :]])
+        sizes, lengths = standing.sizes(place), self._lengths[standing.rows]
+        self.of_unknowns = np.concatenate([units, self._force / lengths, sizes, np.maximum(1.0, np.abs(place.y))])
+        self.of_rows = np.concatenate([units / self._force, 1 / lengths, 1 / self.of_unknowns[self._solved :]])
 
     def _taken(self, place: Place, values: Vector, correction: Vector) -> tuple[Place, Vector]:
         """As much of a correction as makes the next one smaller (T19.2), else a leap."""
@@ -155,7 +155,7 @@ class _Search:
 
     def _values(self, place: Place) -> Vector:
         self.iterations += 1
-        return self.standing.residual(place)[self._rows]
+        return self.standing.residual(place)[self.standing.kept]
 
     # ---- sizes
 
@@ -172,7 +172,7 @@ class _Search:
 
     def _found(self, values: Vector) -> str:
         worst = int(np.argmax(np.abs(self.of_rows * values)))
-        row = self._rows[worst]
+        row = self.standing.kept[worst]
         what = "force" if row < self.standing.nv else "value"
         left = f"{what} left {values[worst]:.3g}"
         return f"there is no rest: the equation of {self.standing.labels[row]} is not met ({left})"

@@ -138,7 +138,7 @@ class _Descent:
         ratio = done / foreseen if foreseen < 0 and np.isfinite(done) else 0.0
         if ratio < FAIR:
             return point, 0.0
-        self.standing.stand(place)
+        place = self.standing.exchange_rows(place)
         self.steps += 1
         self._travel += float(np.abs(step).max(initial=0.0))
         if self._travel > FARTHEST:

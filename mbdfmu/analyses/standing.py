@@ -57,11 +57,14 @@ class Standing:
         system = self.system = native.system
         self.nv, self.nc, self.nx = int(system.nv), int(system.nc), int(system.nx)
         self.n = int(system.n)
-        out = set(native.save().dropped)  # rows that are off, or repeat others (7.6)
-        self.rows = np.array([k for k in range(self.nc) if self.nv + k not in out], dtype=np.intp)
+        self._keep_rows()
         self.levels = np.array(system.levels, dtype=int).reshape(-1)
         self.units = units(native, lowered)
         self.labels = list(system.labels)
+
+    def _keep_rows(self) -> None:
+        out = set(self.native.save().dropped)  # rows that are off, or repeat others (7.6)
+        self.rows = np.array([k for k in range(self.nc) if self.nv + k not in out], dtype=np.intp)
 
     @property
     def here(self) -> Place:
@@ -75,6 +78,19 @@ class Standing:
         turns = self.native.save().turns
         with translated():
             self.native.place(place.q, place.x, turns)
+
+    def exchange_rows(self, place: Place) -> Place:
+        """Put the simulation there; rows that turn dependent give way to some left out (T7.15), and reactions follow.
+
+        The very same place where no row does.
+        """
+        self.stand(place)
+        with translated():
+            changed, lam = self.native.exchange_rows(place.lam)
+        if not changed:
+            return place
+        self._keep_rows()
+        return replace(place, lam=lam)
 
     def moved(self, place: Place, dq: Vector) -> Place:
         """The place after an increment of the coordinates."""
