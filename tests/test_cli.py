@@ -398,7 +398,8 @@ def test_redundant_constraints_are_found_at_any_size(size: float) -> None:
 
 def test_a_run_says_which_reactions_are_not_unique() -> None:
     text = succeed("simulate bricard -t 0.1 --dt 0.1 -o run.h5")
-    assert "redundant: joint 'hinge6' (rotation 2) repeats" in text
+    # which row of the ring is left out is a matter of what is kept (T7.15)
+    assert re.search(r"redundant: joint 'hinge\d' \(.+\) repeats what is held by joint", text)
     assert "are not unique; the smallest possible are reported" in text
     assert len(mbd.results.Result.read("run.h5").notes) == 2
 
