@@ -67,7 +67,8 @@ def falls_at(order: int, found: list[float]) -> bool:
 @pytest.mark.parametrize("name", MODELS)
 def test_errors_fall_at_the_order_of_the_formula(name: str, formula: str, scheme: str) -> None:
     data = reference(name)
-    end, counts = data["time"][0], (50, 100, 200, 400, 800)
+    # errors of the first order would open joints further than the scheme lets them be, were there only 50 steps
+    end, counts = data["time"][0], (50, 100, 200, 400, 800)[FORMULAS[formula] < 2 :]
     options = {"formula": formula} | ({"alpha": 5.0} if scheme == "baumgarte" else {})
     found = []
     for count in counts:
