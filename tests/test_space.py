@@ -454,13 +454,14 @@ def without_the_repeated_row(description: Description) -> Description:
 def test_bricard_moves_alike_without_its_repeated_row() -> None:
     whole = mbd.models.load("bricard").description
     reduced = without_the_repeated_row(whole)
-    one, other = started(whole, 1e-3), started(reduced, 1e-3)
+    # iterated to the end: rows change places on the way, and where an iteration stops depends on multipliers foreseen
+    one, other = (started(d, 1e-3, options={"stop_ratio": 1e-6}) for d in (whole, reduced))
     assert (len(one.redundancies), len(other.redundancies)) == (1, 0)
     for end in (1.0, 2.0, 5.0):
         one.advance(end)
         other.advance(end)
         for what in ("position", "velocity", "quaternion"):
-            assert relative(bodies(one, whole, what), bodies(other, whole, what)) < 1e-8
+            assert relative(bodies(one, whole, what), bodies(other, whole, what)) < 1e-9
 
 
 def in_space(description: Description) -> Description:
