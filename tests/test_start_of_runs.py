@@ -52,7 +52,9 @@ def native(model: mbd.Model, scheme: str = "hht", **start: Any) -> Any:
 def test_a_run_that_begins_later_is_the_same_shifted(scheme: str) -> None:
     model = mbd.Model.from_description(Description.model_validate(TIMED))
     origin = model.start()._lowered.parameters["origin"]
-    early, late = (model.start(scheme=scheme, tolerance=1e-8)._native for _ in range(2))
+    # iterated to the end: rounding may decide whether a matrix is made anew, and so where an iteration stops
+    options = {"stop_ratio": 1e-7} if scheme == "hht" else {}
+    early, late = (model.start(scheme=scheme, tolerance=1e-8, options=options)._native for _ in range(2))
     late.set_parameter(origin, BEGIN)
     early.start(), late.start(time=BEGIN)
     assert (late.time, late.save().t_input) == (BEGIN, BEGIN)
