@@ -133,7 +133,7 @@ class Simulation:
         ]
         begun = [*(self._native.set_by_motions if self.begins_as_written else ()), *given_up]
         drift = drifted(self._scheme, self.statistics["worst_position_violation"])
-        failed = failing(self.statistics, self._native.failed_at, self._model)
+        failed = failing(self._native.statistics, self._native.failed_at, self._model)
         shared, unmet = shared_reactions(self.redundancies, self._model), unmet_switches(self._unmet)
         return [*self._rest_notes, *self._overlaps, *begun, *self._half_turns.notes(), *drift, *failed, *shared, *unmet]
 
