@@ -43,6 +43,7 @@ BEFORE, TRUTH = "pre", "truth"  # the spaces of values just before an event, and
 _INSTANT = frozenset((BEFORE, TRUTH))
 _GIVEN = frozenset("tpu")  # what jumps with these alone makes events
 _STEADY = _GIVEN | _INSTANT  # conditions on these need no noEvent; others are tried at every step
+_UNREADABLE = 100_000  # characters of one formula
 _SHARED = 3  # operations from which on a shared expression gets a name
 _LONGEST = 2000  # letters of one expression
 _PATHS = 4  # to an expression behind conditions, from which on it is written out at each place
@@ -77,6 +78,14 @@ class Auxiliary:
     formula: str
     fixed: bool  # follows from parameters alone
     owner: int  # the number of the first formula that uses it
+
+
+class TooLong(Exception):
+    """A formula that would fill pages, as what it shares has no value where it is not used."""
+
+    def __init__(self, node: Node, root: int) -> None:
+        super().__init__(root)
+        self.node, self.root = node, root
 
 
 class Formulas:
@@ -179,6 +188,8 @@ class Formulas:
             self._texts[node], self._costs[node] = _Text(self._known[node], _ATOM), 0
             return
         found = self._made(node)
+        if len(found.text) > _UNREADABLE:
+            raise TooLong(node, self._owners[node])
         if node in self._forced:
             self._enter(node, self._forced[node], (_as_number(node, found) if node.op in _BOOLEAN else found).text)
             return

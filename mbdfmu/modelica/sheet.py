@@ -10,9 +10,10 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
 from mbdfmu.expressions.opcodes import CONST
-from mbdfmu.modelica.formulas import Auxiliary, Formulas, Named
+from mbdfmu.modelica.formulas import Auxiliary, Formulas, Named, TooLong
 from mbdfmu.modelica.tables import FUNCTION, Tables
 from mbdfmu.modelica.words import INDENT, Names, comment, number, quoted, wrapped
 from mbdfmu.signals import Signal, SymbolicModel
@@ -78,6 +79,18 @@ class _Declaration(NamedTuple):
     name: str
     statement: Statement
     behind: str  # comment and annotation
+
+
+def _parts(nodes: Iterable[Node]) -> set[Node]:
+    """They, and all that they are made of."""
+    found: set[Node] = set()
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += node.args
+    return found
 
 
 class Sheet:
@@ -182,8 +195,24 @@ class Sheet:
         names = [*(s.name for s in sections), *(d.name for d in declared)]
         named = self._namer([names[k] for k in owners], signals)
         momentary = {n for n, k in enumerate(owners) if k == len(self.sections)}
-        formulas = Formulas(after, known, forced, named, self._tables.call, momentary)
+        try:
+            formulas = Formulas(after, known, forced, named, self._tables.call, momentary)
+        except TooLong as error:
+            titles = [*(s.title for s in sections), *(d.name for d in declared)]
+            what = self._source(error.node) or titles[owners[error.root]]
+            raise ModelError(
+                f"{what} cannot be written in Modelica: its formula would fill dozens of pages; use a simpler element "
+                "there, or export an FMU"
+            ) from None
         return Written(self, formulas, dict(zip(before, after, strict=True)), owners)
+
+    def _source(self, node: Node) -> str:
+        """The force that has most in common with an expression."""
+        inside, common = _parts([node]), {}
+        for force in self._model.forces:
+            parts = _parts(self.running([n for e in force.load.efforts for n in (e.effort, e.rate)]))
+            common[f"force '{force.name}'"] = len(inside & parts)
+        return max(common, key=common.__getitem__, default="") if any(common.values()) else ""
 
     def _namer(self, owners: Sequence[str], signals: Mapping[Node, Signal]) -> Named:
         counts: Counter[str] = Counter()
