@@ -6,6 +6,7 @@ import json
 import math
 import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,9 @@ import mbdfmu as mbd
 from mbdfmu.cli import main
 from mbdfmu.cli.verbs.export_modelica import STYLES as SPELLED_OUT
 from mbdfmu.description import Description, Joint
-from mbdfmu.errors import ModelError
 from mbdfmu.expressions import evaluate
 from mbdfmu.fmi.variables import structured
-from mbdfmu.modelica import STYLES
+from mbdfmu.modelica import STYLES, formulas
 from mbdfmu.modelica.freedoms import freedoms
 from mbdfmu.modelica.start import Start
 from mbdfmu.modelica.words import RESERVED, Names, identifier, number, quoted
@@ -114,19 +114,33 @@ def under_way(description: Description) -> Description:
     return Description(**data)
 
 
-WRITTEN = [p for p in cases() if p.values[0].kind != "cylinder_box"]  # it is refused
+LONG = ("cylinder_box",)  # of formulas that take rumoca minutes
 
 
-def test_a_contact_whose_formulas_would_fill_pages_is_refused() -> None:
-    """They have values under many conditions only, so that nothing they share can have a name."""
+def forces() -> Iterator[Any]:
+    for case in cases():
+        marks = [nightly] if case.values[0].kind in LONG else []
+        yield pytest.param(*case.values, marks=[*case.marks, *marks], id=case.id)
+
+
+def test_a_contact_with_branches_in_branches_is_written(tmp_path: Path) -> None:
+    """A hundred conditions, sixty ways to some roots: variables say where these have values."""
     (case,) = (p.values[0] for p in cases() if p.values[0].kind == "cylinder_box")
     model = mbd.Model.from_description(described(case, element(case, ("one", "two"))))
-    with pytest.raises(ModelError, match=r"force '\w+' cannot be written in Modelica: .* export an FMU"):
-        model.export_modelica("never.mo", style="equations")
-    assert not Path("never.mo").exists()
+    assert len(exported(model, tmp_path)) < 1_000_000
 
 
-@pytest.mark.parametrize("case", WRITTEN)
+def test_what_would_fill_pages_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Conditions have no variables; here a page is short."""
+    monkeypatch.setattr(formulas, "_UNREADABLE", 500)
+    often = " or ".join(f"bar.phi < -0.01*{k} and bar.omega < 0.1*{k}" for k in range(30))
+    motor = link("rotational", on("ground"), on("bar"), torque=f"if({often}, 1, 0)")
+    with pytest.raises(mbd.ModelError, match=r"force 'motor' cannot be written in Modelica: .* export an FMU"):
+        swing(forces={"motor": motor}).export_modelica(tmp_path / "swing.mo", style="equations")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("case", list(forces()))
 def test_every_force(case: Any, tmp_path: Path) -> None:
     """Each in a model of two free bodies; from rest where the force moves them."""
     description = described(case, element(case, ("one", "two")))
@@ -383,6 +397,34 @@ def test_parameters_with_which_nothing_closes_stop_the_run(tmp_path: Path) -> No
     simulated(text, "arm", 0.1, {}, parameters={"reach": 0.45})
     with pytest.raises(Exception):  # noqa: B017  # rumoca's own
         simulated(text, "arm", 0.1, {}, parameters={"reach": 0.2})
+
+
+def test_what_parameters_decide_in_a_branch_of_what_moves_is_no_parameter(tmp_path: Path) -> None:
+    """A root that two formulas share, which has a value in their branches only."""
+    root = "sqrt(k - 2)^3*k"
+    outputs = {"one": f"if(bar.phi < -0.2, {root} + bar.phi, 2)", "two": f"if(bar.phi < -0.2, bar.x*{root}, 3)"}
+    model = swing(parameters={"k": 3.0}, outputs=outputs)
+    assert "output_1 = if noEvent(bar_phi < -0.2) then " in exported(model, tmp_path)
+    compared(model, 0.5, tmp_path)
+
+
+def test_what_an_event_decides_from_before_stays_in_its_when(tmp_path: Path) -> None:
+    """What both values share has one where `pre(a)` is above 1, which nothing outside of the `when` may ask."""
+    values = {name: f"if(a > 1, 2*sqrt(-bar.phi)^3 + {k}, 0)" for k, name in enumerate("ab")}
+    states = {"a": {"rate": 0, "start": 2}, "b": {"rate": 0}}
+    events = {"e": {"when": "time >= 0.3", "set": values}}
+    compared(swing(states=states, events=events, outputs={"one": "a", "two": "b"}), 0.5, tmp_path)
+
+
+def test_what_many_branches_share_is_written_once(tmp_path: Path) -> None:
+    """A root below thirty conditions, and a root of that."""
+    branches = " + ".join(f"if(bar.phi < -0.01*{k}, {k}*sqrt(-bar.phi)^3, 0)" for k in range(1, 30))
+    twice = " + ".join(f"if(bar.phi < -0.01*{k}, {k}*sqrt(1 + sqrt(-bar.phi)), 0)" for k in range(1, 30))
+    model = swing(outputs={"one": branches, "two": twice})
+    text = exported(model, tmp_path)
+    assert text.count("sqrt(") == 2
+    assert len(text) < 15000
+    compared(model, 0.5, tmp_path)
 
 
 # ---------------------------------------------------------------- parameters

@@ -49,6 +49,7 @@ SIZES = {"chain": {"N": 3}, "chain3d": {"N": 3}, "ring": {"N": 3}, "four_bar": {
 MODELS = [name for name in mbd.models.names() if name not in REFUSED]
 # s; four_bar is level, hence singular, at 0.714 s, where rumoca's choice of states ends; full_vehicle takes a minute
 ENDS = {"four_bar": 0.6, "full_vehicle": 0.1}
+LONG = ("cylinder_box",)  # of formulas that take a parser long
 TOLERANCE = 1e-4  # of a signal's range
 _TEXT = r'(?: "(?:[^"\\]|\\.)*")?'
 _COMPONENT = re.compile(rf"^  (?:inner )?([A-Z][\w.]*) (\w+)(\(.*?\))?{_TEXT} annotation\(Placement", re.MULTILINE)
@@ -267,7 +268,8 @@ def test_every_model_is_read_and_uses_only_what_elements_say(name: str) -> None:
     check_diagram(text)
 
 
-@pytest.mark.parametrize(("section", "name", "dimensions"), list(cases()))
+@pytest.mark.parametrize(("section", "name", "dimensions"), [
+    pytest.param(*case, marks=[pytest.mark.nightly] if case[1] in LONG else []) for case in cases()])  # fmt: skip
 def test_every_joint_and_force_is_read_and_is_what_it_says(section: str, name: str, dimensions: int) -> None:
     model = sample(section, name, dimensions)
     text = written(model)

@@ -2,12 +2,13 @@
 
 What several formulas share, or what would make one of them unreadable, becomes a variable of its own. Nothing with a
 hole in its domain, such as a root or a quotient, is taken out of the branch of an `if` that keeps it from the hole,
-unless under the same condition. Nothing here recurses: formulas are deeper than any call stack.
+unless under the same condition; such a variable is 0 elsewhere, so that what is made of it may be shared anywhere.
+Nothing here recurses: formulas are deeper than any call stack.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -46,13 +47,13 @@ _STEADY = _GIVEN | _INSTANT  # conditions on these need no noEvent; others are t
 _UNREADABLE = 100_000  # characters of one formula
 _SHARED = 3  # operations from which on a shared expression gets a name
 _LONGEST = 2000  # letters of one expression
-_PATHS = 4  # to an expression behind conditions, from which on it is written out at each place
+_PATHS = 4  # to an expression behind conditions, beyond which a variable says whether one of them is taken
 
 # How firmly a text holds together (section 3.2).
 _OR, _AND, _NOT, _RELATION, _SUM, _PRODUCT, _POWER, _ATOM = range(8)
 
 
-Named = Callable[[Node, int], str]
+Named = Callable[[Node | None, int], str]
 Lookup = Callable[[Curve, int, str, bool], str]
 
 
@@ -92,8 +93,8 @@ class Formulas:
     """Writes formulas; all of them have to be known before, as `roots`.
 
     `known` are the names of symbols; `forced` of expressions that are variables in any case. `named` gives a name to an
-    expression that needs one, from the number of the first root that uses it; `lookup` is the call of a curve. Roots
-    of the numbers `momentary` hold at the start only: what they alone share is written out.
+    expression that needs one, or to a condition of ours, from the number of the first root that uses it; `lookup` is
+    the call of a curve. Roots of the numbers `momentary` hold at the start only: what they alone share is written out.
     """
 
     def __init__(
@@ -116,6 +117,8 @@ class Formulas:
         self._uses: dict[Node, int] = {}
         self._paths: dict[Node, _Paths] = {}
         self._partial: dict[Node, bool] = {}
+        self._open: set[Node] = set()  # whose texts have no value where they are not used
+        self._taken: dict[_Paths, str] = {}  # variables that say whether one of many ways is taken
         nodes = self._reachable(roots)
         self._follow(roots, nodes)
         self._write_all(nodes)
@@ -191,13 +194,17 @@ class Formulas:
         if len(found.text) > _UNREADABLE:
             raise TooLong(node, self._owners[node])
         if node in self._forced:
-            self._enter(node, self._forced[node], (_as_number(node, found) if node.op in _BOOLEAN else found).text)
+            text = (_as_number(node, found) if node.op in _BOOLEAN else found).text
+            self._enter(node, self._forced[node], text, node.support)
             return
         cost = (node.op not in (CONST, NEG)) + sum(self._costs[a] for a in node.args)
         self._texts[node], self._costs[node] = found, cost
+        paths, hole = self._paths[node], _has_hole(node, self._known)
+        if (hole and not paths.always) or not self._open.isdisjoint(node.args):
+            self._open.add(node)
         shared = self._uses.get(node, 0) > 1 and cost >= _SHARED
-        wanted = (shared or len(found.text) > _LONGEST) and node.op not in _BOOLEAN and self._uses.get(node, 0)
-        if wanted and self._stays(node):
+        wanted = shared or len(found.text) > _LONGEST or (hole and len(paths.ways) > _PATHS)
+        if wanted and node.op not in _BOOLEAN and self._uses.get(node, 0) and self._stays(node):
             self._take_out(node, found)
 
     def _stays(self, node: Node) -> bool:
@@ -205,19 +212,35 @@ class Formulas:
         spaces = {s.value[0] for s in node.support}
         return spaces.isdisjoint(_INSTANT) and (spaces <= {"p"} or self._owners[node] not in self._momentary)
 
+    def _are_everywhere(self, paths: _Paths) -> bool:
+        """Whether conditions are written already, and have a meaning outside of their `when`."""
+        lasting = _INSTANT.isdisjoint(s.value[0] for s in paths.support)
+        return lasting and paths.conditions <= self._texts.keys()
+
     def _take_out(self, node: Node, found: _Text) -> None:
         """A variable for the expression, under the conditions under which it is used."""
-        formula, paths = found.text, self._paths[node]
-        if self._partial[node] and not paths.always:
-            if len(paths.ways) > _PATHS or self._uses[node] < 2 or not paths.conditions <= self._texts.keys():
+        formula, paths, read = found.text, self._paths[node], node.support
+        if node in self._open and not paths.always:
+            many = len(paths.ways) > _PATHS
+            if (self._uses[node] < 2 and not many) or not self._are_everywhere(paths):
                 return
-            formula = f"if noEvent({self._condition(paths)}) then {found.text} else 0"
-        self._enter(node, self._named(node, self._owners[node]), formula)
+            condition = f"{self._way(paths, node)} > 0" if many else self._condition(paths)
+            formula, read = f"if noEvent({condition}) then {found.text} else 0", read.union(paths.support)
+        self._enter(node, self._named(node, self._owners[node]), formula, read)
 
-    def _enter(self, node: Node, name: str, formula: str) -> None:
-        fixed = all(s.value[0] == "p" for s in node.support)
-        self.auxiliaries.append(Auxiliary(name, formula, fixed, self._owners[node]))
+    def _enter(self, node: Node, name: str, formula: str, read: Collection[Node]) -> None:
+        """`read` are the symbols in the formula."""
+        self.auxiliaries.append(Auxiliary(name, formula, _is_fixed(read), self._owners[node]))
         self._texts[node], self._costs[node] = _Text(name, _ATOM), 0
+        self._open.discard(node)
+
+    def _way(self, paths: _Paths, user: Node) -> str:
+        """A variable that is 1 where one of many ways is taken, else 0: all that lie on them share it."""
+        if paths not in self._taken:
+            name = self._taken[paths] = self._named(None, self._owners[user])
+            formula = f"if noEvent({self._condition(paths)}) then 1 else 0"
+            self.auxiliaries.append(Auxiliary(name, formula, _is_fixed(paths.support), self._owners[user]))
+        return self._taken[paths]
 
     def _condition(self, paths: _Paths) -> str:
         ways = []
@@ -299,6 +322,11 @@ class _Paths:
     def conditions(self) -> set[Node]:
         return {condition for way in self.ways for condition, _ in way}
 
+    @property
+    def support(self) -> set[Node]:
+        """The symbols in the conditions."""
+        return {symbol for condition in self.conditions for symbol in condition.support}
+
     def under(self, condition: Node, holds: bool) -> _Paths:
         """Inside a branch of each way."""
         return _Paths(frozenset(way | {(condition, holds)} for way in self.ways if (condition, not holds) not in way))
@@ -373,6 +401,11 @@ def _as_number(node: Node, condition: _Text) -> _Text:
     """A condition: 1 or 0."""
     test = condition.text if _is_steady(node) else f"noEvent({condition.text})"
     return _Text(f"(if {test} then 1 else 0)", _ATOM)
+
+
+def _is_fixed(symbols: Iterable[Node]) -> bool:
+    """Whether parameters alone decide."""
+    return all(s.value[0] == "p" for s in symbols)
 
 
 def _is_steady(node: Node) -> bool:

@@ -217,9 +217,9 @@ class Sheet:
     def _namer(self, owners: Sequence[str], signals: Mapping[Node, Signal]) -> Named:
         counts: Counter[str] = Counter()
 
-        def named(node: Node, root: int) -> str:
+        def named(node: Node | None, root: int) -> str:
             """As the signal that it is, or after what uses it first."""
-            if node in signals and signals[node].name not in self._names_of:
+            if node is not None and node in signals and signals[node].name not in self._names_of:
                 return self.show(signals[node])
             counts[owners[root]] += 1
             return self.names.new(f"{owners[root]}_{counts[owners[root]]}")
