@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from modelica_samples import cases, sample
-from reference.modelica import POINTS, TIGHT, deviations, driving, exported, ramps, read
+from reference.modelica import POINTS, TIGHT, deviations, driving, exported, free_places, ramps, read
 from reference.models import link, on
 from reference.models import model as planar_model
 
@@ -50,6 +50,7 @@ MODELS = [name for name in mbd.models.names() if name not in REFUSED]
 # s; four_bar is level, hence singular, at 0.714 s, where rumoca's choice of states ends; full_vehicle takes a minute
 ENDS = {"four_bar": 0.6, "full_vehicle": 0.1}
 LONG = ("cylinder_box",)  # of formulas that take a parser long
+OPEN = ("andrews", "andrews_stiff")  # by parameters that are changed
 TOLERANCE = 1e-4  # of a signal's range
 _TEXT = r'(?: "(?:[^"\\]|\\.)*")?'
 _COMPONENT = re.compile(rf"^  (?:inner )?([A-Z][\w.]*) (\w+)(\(.*?\))?{_TEXT} annotation\(Placement", re.MULTILINE)
@@ -428,14 +429,25 @@ def driven(text: str, inputs: dict[str, tuple[float, float]]) -> str:
     return text
 
 
-def compare(model: mbd.Model, end: float) -> None:
+def compiled(model: mbd.Model, parameters: dict[str, float] | None = None) -> Any:
+    """The text with ramps for its inputs and other parameters."""
+    text = driven(written(model), ramps(model))
+    for name, value in (parameters or {}).items():
+        given = rf'(\n  parameter [^;"]*?\b{identifier(name)}(?:\([^;]*?\))?\s*=\s*)[^\s;]+'
+        text, count = re.subn(given, rf"\g<1>{value!r}", text)
+        assert count == 1 or not re.search(rf"\b{identifier(name)}\b", text), name
+    return rumoca.Session(roots=[MSL]).loads(text, model=identifier(model.name))
+
+
+def compare(text: Any, model: mbd.Model, end: float, given: dict[str, float] | None = None, **options: Any) -> None:
+    """What is compiled against `simulate`; `given` are parameters of the run."""
     inputs, signals = ramps(model), wanted(model)
-    compiled = rumoca.Session(roots=[MSL]).loads(driven(written(model), inputs), model=identifier(model.name))
-    config = rumoca.SimConfig(rtol=TIGHT, atol=TIGHT / 10, solver="rk-like", max_wall_seconds=600)
-    result = compiled.simulate(t=(0.0, end), dt=end / POINTS, config=config)
+    config = rumoca.SimConfig(rtol=TIGHT, atol=TIGHT / 10, solver="rk-like", max_wall_seconds=1200)
+    changed = {identifier(name): value for name, value in (given or {}).items()}
+    result = text.simulate(t=(0.0, end), dt=end / POINTS, config=config, params=changed)
     assert result.time[-1] == pytest.approx(end)
     names = {s.name: identifier(s.name) for s in signals}
-    found = deviations(model, end, names, result, inputs, scheme="radau")
+    found = deviations(model, end, names, result, inputs, scheme="radau", **options)
     worst = max(found, key=found.__getitem__)
     assert found[worst] <= TOLERANCE, f"{worst} is off by {found[worst]:.1e} of its range"
 
@@ -447,21 +459,50 @@ def test_models_move_as_here(name: str) -> None:
     model = load(name)
     experiment = model.description.experiment
     assert experiment is not None
-    compare(model, ENDS.get(name, experiment.stop_time))
+    compare(compiled(model), model, ENDS.get(name, experiment.stop_time))
 
 
 @needs_library
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", OWN)
 def test_our_own_models_move_as_here(name: str) -> None:
-    compare(OWN[name](), 0.3)
+    model = OWN[name]()
+    compare(compiled(model), model, 0.3)
 
 
 @needs_library
 @pytest.mark.nightly
 @pytest.mark.parametrize(("section", "name", "dimensions"), list(cases()))
 def test_every_joint_and_force_moves_as_here(section: str, name: str, dimensions: int) -> None:
-    compare(sample(section, name, dimensions), 0.4)
+    model = sample(section, name, dimensions)
+    compare(compiled(model), model, 0.4)
+
+
+def changed(model: mbd.Model, name: str) -> dict[str, float]:
+    """Every parameter by 7 %, but for those that are sizes of the model."""
+    own = [s for s in model.symbolic.parameters if s.name in model.description.parameters]
+    return {s.name: 1.07 * float(s.start or 1) for s in own if s.name not in SIZES.get(name, {})}
+
+
+@needs_library
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in OPEN])
+def test_models_follow_all_of_their_parameters(name: str) -> None:
+    model = load(name)
+    given = changed(model, name)
+    compare(compiled(model, given), model, 0.05, parameters=given)
+
+
+@needs_library
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", OPEN)
+def test_what_opens_with_its_parameters_follows_each(name: str) -> None:
+    """What is no freedom follows in the text, while assembly moves everything a little."""
+    model = load(name)
+    text = compiled(model)
+    for one, value in changed(model, name).items():
+        given = {one: value}
+        compare(text, model, 0.03, given, parameters=given, start=free_places(model, given))
 
 
 # ---------------------------------------------------------------- the start
@@ -488,6 +529,22 @@ def test_a_loop_in_space_is_closed_at_the_start(name: str, tmp_path: Path) -> No
     assert text.count("fixed=true") == 2
 
 
+@pytest.mark.parametrize(("name", "ball"), [("double_wishbone", "lower_ball"), ("stewart", "ball1")])
+def test_a_ball_in_a_loop_starts_where_the_loop_is_closed(name: str, ball: str, tmp_path: Path) -> None:
+    """The library fixes three angles or none: of none, those that are free are equations at the start."""
+    text = one_line(exported(mbd.models.load(name), tmp_path, "multibody"))
+    assert re.search(rf" {ball}\([^;]*angles_fixed=false,[^;]* w_rel_a_fixed=false,", text)
+    free = 1 if name == "double_wishbone" else 0
+    initial = text.partition("initial equation")[2].partition("\nequation")[0]
+    assert initial.count("atan2(") == free
+
+
+def test_a_body_in_a_loop_in_space_starts_where_it_is_closed(tmp_path: Path) -> None:
+    text = one_line(exported(mbd.models.load("rolling_disc"), tmp_path, "multibody"))
+    assert "radius*sin(tilt)}, fixed={true, true, false})" in text
+    assert "fixed={false, false, false}), angles_fixed=true" in text
+
+
 @pytest.mark.parametrize("name", mbd.models.names())
 def test_as_many_starts_are_fixed_as_there_are_freedoms(name: str, tmp_path: Path) -> None:
     """From each row beside the tree follows one coordinate, or its rate."""
@@ -499,6 +556,6 @@ def test_as_many_starts_are_fixed_as_there_are_freedoms(name: str, tmp_path: Pat
     carrying = labels(tree.joints)
     beside = [(k, row) for k, label, row, active in numbered(m) if active and label not in carrying]
     closed = [row.level for k, row in beside if k not in choice.repeated and row.level != "acceleration"]
-    if choice.closes:
-        assert len(choice.dependent) == closed.count("position")
-        assert len(choice.rates) == len(closed)
+    assert choice.closes
+    assert len(choice.dependent) == closed.count("position")
+    assert len(choice.rates) == len(closed)

@@ -69,11 +69,15 @@ def freedoms(model: SymbolicModel, start: Start, dropped: Collection[int]) -> Fr
     return Freedoms(by_level["position"][0], by_level["velocity"][0], wishes)
 
 
-def given_places(model: SymbolicModel, start: Start) -> set[str]:
-    """Coordinates of which the model gives a number."""
+def given(model: SymbolicModel, start: Start) -> dict[str, set[str]]:
+    """Coordinates of which the model gives a number, by level: their places, and their velocities."""
     known = known_at(model, start.values)
     names = [c.name for c in model.coordinates]
-    return _given(names, model.position_starts, lambda nodes: [float(x) for x in evaluate(nodes, known)])
+    by_level = {"position": model.position_starts, "velocity": model.velocity_starts}
+    return {
+        level: _given(names, starts, lambda nodes: [float(x) for x in evaluate(nodes, known)])
+        for level, starts in by_level.items()
+    }
 
 
 def _given(names: Iterable[str], starts: Sequence[Node], numbers: Numbers) -> set[str]:

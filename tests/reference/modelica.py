@@ -11,6 +11,9 @@ import pymoca.parser
 import rumoca
 
 import mbdfmu as mbd
+from mbdfmu.expressions import evaluate
+from mbdfmu.modelica.freedoms import freedoms
+from mbdfmu.modelica.start import Start
 from mbdfmu.modelica.words import identifier
 
 POINTS = 20
@@ -111,3 +114,12 @@ def shown(model: mbd.Model) -> list[str]:
     speeds = [c.rate for c in m.coordinates]
     moving = [s.name for s in m.signals.values() if s.node.value in wanted]
     return [*model.description.outputs, *moving, *speeds]
+
+
+def free_places(model: mbd.Model, changed: dict[str, float]) -> dict[str, float]:
+    """The coordinates that the text fixes at the start."""
+    m = model.symbolic
+    guesses = freedoms(m, Start.of(m, model.start()), ()).places
+    numbers = {s.node: changed.get(s.name, s.start) for s in m.parameters}
+    values = dict(zip((c.name for c in m.coordinates), evaluate(m.position_starts, numbers), strict=True))
+    return {name: float(value) for name, value in values.items() if name not in guesses}

@@ -21,11 +21,12 @@ from mbdfmu.signals import SymbolicModel
 from mbdfmu.vectors import turned
 
 _MET = 1e-6  # of a start that is said, where assembly has moved the model there
+TURN = "turn "  # begins the keys of the three coordinates of what turns freely
 _NEARLY_LOCKED = 0.3  # the cosine of the middle angle below which the other sequence is better: its own is larger then
 
 
 class Turn(NamedTuple):
-    """Three angles about axes 1 to 3, and the angular velocity in the axes that they are seen from.
+    """Three angles about axes 1 to 3, and the angular velocity in the axes that they are seen from, at any time.
 
     They are the coordinates of what turns freely, the last one about the axis of its spin. Rejected: quaternions, whose
     four components need states that are selected anew while they turn; rumoca stops where the fixed choice ends.
@@ -77,23 +78,21 @@ class Beginning:
 
     def _turn(self, axes: Matrix, own: Vector, seen: Vector) -> Turn:
         speeds = [abs(float(w)) for w in evaluate(list(map(self, own)), self._numbers)]
-        r = [list(map(self, row)) for row in axes]
         last = int(np.argmax(speeds)) if max(speeds) else 2
         a, b, c = (last + 1) % 3, (last + 2) % 3, last
-        if evaluate([_level(r, a, b)], self._numbers)[0] < _NEARLY_LOCKED:
+        if evaluate([self(_level(axes, a, b))], self._numbers)[0] < _NEARLY_LOCKED:
             a, b = b, a
-        angles = self._angles(r, a, b, c)
-        return Turn((a + 1, b + 1, c + 1), angles, list(map(self, seen)))
-
-    def _angles(self, r: list[list[Node]], a: int, b: int, c: int) -> list[Node]:
-        """Of turns about the axes a, b, c in turn."""
-        sign = 1.0 if (a + 1) % 3 == b else -1.0
-        level = _level(r, a, b)
-        middle = atan2(sign * r[a][c], level)
-        return [atan2(-sign * r[b][c], r[c][c]), middle, atan2(-sign * r[a][b], r[a][a])]
+        return Turn((a + 1, b + 1, c + 1), _angles(axes, a, b, c), list(seen))
 
 
-def _level(r: list[list[Node]], a: int, b: int) -> Node:
+def _angles(r: Matrix, a: int, b: int, c: int) -> list[Node]:
+    """Of turns about the axes a, b, c in turn."""
+    sign = 1.0 if (a + 1) % 3 == b else -1.0
+    middle = atan2(sign * r[a][c], _level(r, a, b))
+    return [atan2(-sign * r[b][c], r[c][c]), middle, atan2(-sign * r[a][b], r[a][a])]
+
+
+def _level(r: Matrix, a: int, b: int) -> Node:
     """The cosine of the middle angle, up to its sign."""
     return sqrt(r[a][a] * r[a][a] + r[a][b] * r[a][b])
 

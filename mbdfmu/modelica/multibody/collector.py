@@ -94,6 +94,8 @@ class _Collector:
                 section.say(*statement)
         self.laws.events()
         diagram = self.mechanism.diagram
+        for statement in self.mechanism.starts:
+            self.sheet.initial.say(*statement)
         for component in diagram.components.values():
             self.sheet.put(_COMPONENTS, component.name, component.statement(), component.behind())
         self.sheet.said += [s.node for s in self.laws.wanted]

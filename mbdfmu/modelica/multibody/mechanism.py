@@ -15,7 +15,7 @@ from mbdfmu.description import GROUND
 from mbdfmu.expressions import Node, greater, select
 from mbdfmu.expressions.opcodes import CONST, NEG
 from mbdfmu.frames import Placed
-from mbdfmu.modelica.multibody.beginning import Beginning, Turn
+from mbdfmu.modelica.multibody.beginning import TURN, Beginning, Turn
 from mbdfmu.modelica.multibody.parts import Component, Diagram, vector
 from mbdfmu.modelica.multibody.tree import Hung, Tree
 from mbdfmu.modelica.sheet import Part, Statement
@@ -77,6 +77,7 @@ class Mechanism:
         self.known = known
         self.components: dict[str, str] = {GROUND: WORLD}  # of bodies and joints
         self.angles: dict[str, Angle] = {}  # of planar bodies that are no variable of a component
+        self.starts: list[Statement] = []  # equations that hold there only
         self.cuts: dict[str, tuple[str, str]] = {}  # by joint that is measured: the sensor, and the body
         self._places: dict[str, tuple[float, float]] = {GROUND: (0.0, 0.0)}
         self._rows = 0
@@ -262,19 +263,32 @@ class Mechanism:
             place_of = [symbol("q", c.name) for c in own[:3]]
             speeds = [symbol("v", c.name) for c in own[:3]]
             given = {
-                "r_rel_a": ("(start=", *vector(*map(self.begin, place_of)), ", each fixed=true)"),
-                "v_rel_a": ("(start=", *vector(*map(self.begin, speeds)), ", each fixed=true)"),
-                **self._turning(self.begin.turned(body)),
+                "r_rel_a": self._placed(f"{body} free", own, place_of, is_rate=False),
+                "v_rel_a": self._placed(f"{body} free", own, speeds, is_rate=True),
+                **self._turning(f"{body} free", self.begin.turned(body)),
             }
         self.diagram.add(Component(name, fact.name, given, place))
         self.diagram.connect(f"{WORLD}.frame_b", f"{name}.frame_a")
         self.diagram.connect(f"{name}.frame_b", self.base(body))
 
-    def _turning(self, turn: Turn) -> dict[str, Statement]:
+    def _placed(self, owner: str, own: list[Coordinate], nodes: list[Node], *, is_rate: bool) -> Statement:
+        """The place of a body that is free in space, or its velocity."""
+        fixed = [self.begin.is_fixed(owner, c.name, rate=is_rate) for c in own[:3]]
+        said = vector(*(str(one).lower() for one in fixed)) if not all(fixed) else ("true",)
+        return ("(start=", *vector(*map(self.begin, nodes)), ", each fixed=" if all(fixed) else ", fixed=", *said, ")")
+
+    def _turning(self, owner: str, turn: Turn) -> dict[str, Statement]:
+        """The library fixes all angles, or angular velocities, or none: then those that are free are equations."""
+        whole = {}
+        for is_rate, nodes in ((False, turn.angles), (True, turn.spin)):
+            fixed = [n for k, n in enumerate(nodes) if self.begin.is_fixed(owner, f"{TURN}{k}", rate=is_rate)]
+            whole[is_rate] = "true" if len(fixed) == len(nodes) else "false"
+            self.starts += [(n, " = ", self.begin(n)) for n in fixed] if len(fixed) < len(nodes) else []
         sequence = vector(*map(str, turn.sequence))
         return {
-            "angles_fixed": ("true",), "sequence_start": sequence, "angles_start": vector(*turn.angles),
-            "w_rel_a_fixed": ("true",), "w_rel_a_start": vector(*turn.spin),
+            "angles_fixed": (whole[False],), "sequence_start": sequence,
+            "angles_start": vector(*map(self.begin, turn.angles)),
+            "w_rel_a_fixed": (whole[True],), "w_rel_a_start": vector(*map(self.begin, turn.spin)),
             "useQuaternions": ("false",), "sequence_angleStates": sequence,
         }  # fmt: skip
 
@@ -299,7 +313,7 @@ class Mechanism:
             given |= self._started(joint, key, moving, value, rate)
             self._know(name, moving, value, rate)
         if fact.turns:
-            given |= {"enforceStates": ("true",), **self._turning(self.begin.between(joint))}
+            given |= {"enforceStates": ("true",), **self._turning(joint, self.begin.between(joint))}
         if "r" in fact.settings:
             given["r"] = vector(*_ZERO)
         self._connect(joint, fact, given, place, parent)
