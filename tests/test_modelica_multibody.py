@@ -47,8 +47,9 @@ REFUSED = {
 }
 SIZES = {"chain": {"N": 3}, "chain3d": {"N": 3}, "ring": {"N": 3}, "four_bar": {"N": 2}}
 MODELS = [name for name in mbd.models.names() if name not in REFUSED]
-# s; four_bar is level, hence singular, at 0.714 s, where rumoca's choice of states ends; full_vehicle takes a minute
-ENDS = {"four_bar": 0.6, "full_vehicle": 0.1}
+# s; four_bar is level, hence singular, at 0.714 s, where rumoca's choice of states ends; full_vehicle takes minutes;
+# later than this rumoca's own check of its steps stops bricard, by 1.1e-9 for 1e-9
+ENDS = {"four_bar": 0.6, "full_vehicle": 0.1, "bricard": 1.0}
 LONG = ("cylinder_box",)  # of formulas that take a parser long
 OPEN = ("andrews", "andrews_stiff")  # by parameters that are changed
 TOLERANCE = 1e-4  # of a signal's range
