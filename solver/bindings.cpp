@@ -31,6 +31,7 @@ public:
     Simulation(std::shared_ptr<System> system, const std::string& scheme, const std::vector<double>& options,
                const DriverOptions& driver, std::vector<nb::callable> functions)
         : system_(std::move(system)),
+          scheme_(scheme),
           callables_(*system_, std::move(functions)),
           instance(*system_),
           driver(instance, make_scheme(scheme, *system_, options), driver) {
@@ -50,6 +51,7 @@ public:
     }
 
     std::shared_ptr<System> system_;
+    const std::string scheme_;
     Callables callables_;
     Instance instance;
     Driver driver;
@@ -365,6 +367,7 @@ NB_MODULE(_solver, m) {
         .def_prop_ro("system", [](const Simulation& s) { return s.system_; })
         .def_prop_ro("length", [](const Simulation& s) { return s.instance.length(); })
         .def_prop_ro("statistics", &statistics)
+        .def_prop_ro("gap_note", [](const Simulation& s) { return s.driver.gap_note(s.scheme_); })
         .def_prop_ro("failed_at",  // the unknown at which iterations failed most often
                      [](const Simulation& m) {
                          const auto& at = m.driver.statistics.failed_at;

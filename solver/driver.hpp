@@ -55,6 +55,9 @@ public:
     // Where the next step towards `t` is likely to end.
     double reach(double t) const;
 
+    // How far joints have come open, in words: of a scheme that lets them, anything; of others, far beyond their error.
+    std::string gap_note(const std::string& scheme) const;
+
     Statistics statistics;
 
     // What has occurred since the start, or since a state of another motion was restored: time, and the name of an

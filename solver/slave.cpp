@@ -227,6 +227,7 @@ Answer Slave::exit_initialization() {
 Answer Slave::terminate() {
     return attempt(Call::terminate, [&] {
         mode_ = Mode::terminated;
+        tell_gaps();
         if (hears_solver_) say(Answer::ok, solver_log, statistics());
     });
 }
@@ -255,6 +256,10 @@ DriverOptions Slave::driver_options() const {
     if (!(o.smallest_step > 0))
         throw Refused("solver.smallest_step must be positive, found " + number(o.smallest_step));
     return o;
+}
+
+const std::string& Slave::scheme() const {
+    return interface_.schemes.at(static_cast<std::size_t>(setting(Interface::scheme)) - 1);
 }
 
 // The options in the table are those of the exported scheme; another one gets only what was set for it.
@@ -298,8 +303,7 @@ double Slave::option_value(const Interface::Option& wanted, const Interface::Var
 
 std::unique_ptr<Slave::Run> Slave::made() const {
     const System& system = contents_->system;
-    const std::string& scheme = interface_.schemes.at(static_cast<std::size_t>(setting(Interface::scheme)) - 1);
-    return std::make_unique<Run>(system, make_scheme(scheme, system, scheme_options()), driver_options(), outside_,
+    return std::make_unique<Run>(system, make_scheme(scheme(), system, scheme_options()), driver_options(), outside_,
                                  kind_);
 }
 
@@ -458,6 +462,12 @@ void Slave::tell_events() {
         if (hears_events_ || level >= level_events)
             say(Answer::ok, event_log, "'" + occurred[told_].second + "' at t = " + in_seconds(occurred[told_].first));
     if (level >= level_steps) say(Answer::ok, solver_log, statistics());
+}
+
+// Where steps are made from outside joints are closed again and again.
+void Slave::tell_gaps() {
+    if (!run_ || run_->exchange || setting(Interface::log_level) < level_warnings) return;
+    if (const auto note = run_->driver.gap_note(scheme()); !note.empty()) say(Answer::warning, warning_log, note);
 }
 
 std::string Slave::statistics() const {

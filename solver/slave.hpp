@@ -238,6 +238,7 @@ private:
     bool prepares() const { return mode_ == Mode::instantiated || mode_ == Mode::initialization; }
     Run& run();  // started where it is not
     std::unique_ptr<Run> made() const;
+    const std::string& scheme() const;
     DriverOptions driver_options() const;
     std::vector<double> scheme_options() const;
     double option_value(const Interface::Option& wanted, const Interface::Variable& v) const;
@@ -255,6 +256,7 @@ private:
     void lead_inputs(double ahead);
     void check_no_event_waits(const char* what) const;
     void tell_events();
+    void tell_gaps();
     std::string statistics() const;
 
     Derivatives& derivatives();  // at the present point

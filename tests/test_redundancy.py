@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -283,3 +284,34 @@ def test_direct_integration_says_how_far_joints_have_drifted() -> None:
     assert 1e-3 < worst < 0.1
     assert f"scheme 'direct' let joints drift open by up to {worst:.2g} of the model's length (or rad)" in result.notes
     assert not any("drift" in note for note in mbd.models.load("bricard").simulate(1, 1).notes)
+
+
+def test_feedback_that_leaves_joints_open_says_so() -> None:
+    """Its step is far too long here; under error control gaps are about the tolerance, and nothing is said."""
+    result = mbd.models.load("bricard").simulate(10, 1, scheme="baumgarte", step=0.15)
+    worst = result.statistics["worst_position_violation"]
+    assert 1e-3 < worst < 0.1
+    told = f"scheme 'baumgarte' left joints open by up to {worst:.2g} of the model's length (or rad)"
+    assert f"{told}; take a smaller step" in result.notes
+    assert not any("open" in n for n in mbd.models.load("bricard").simulate(10, 1, scheme="baumgarte").notes)
+
+
+@pytest.mark.parametrize(("runtime", "interface"), [("native", "cs2"), ("native", "cs3"), ("python", "cs2")])
+def test_an_fmu_whose_joints_open_discards_the_step_by_name(runtime: str, interface: str, tmp_path: Path) -> None:
+    """It stays where all was well, and what is done is kept; before that, it says how far joints have drifted."""
+    model = mbd.models.load("bricard")
+    path = model.export_fmu(tmp_path / "x.fmu", runtime, interface=interface, scheme="direct", signals="rod1.*")
+    told = r"joint most open: joint 'hinge\d'.*lets joints open.*smaller tolerance.*the step is taken back"
+    with pytest.raises(mbd.StepFailed, match=told) as failure:
+        mbd.fmu.simulate(path, 10, 0.5, tolerance=1e-3)
+    result = failure.value.result
+    assert not result.complete
+    alone = model.start(scheme="direct", tolerance=1e-3)
+    for t in result.time[1:]:
+        alone.advance(t)
+    assert 0 < alone.time < 10
+    assert result["rod1.x"][-1] == pytest.approx(alone["rod1.x"], abs=1e-12)
+    drifted = [note for note in model.simulate(10, 1, scheme="direct", tolerance=1e-4).notes if "drift" in note]
+    assert list(mbd.fmu.simulate(path, 10, 1, tolerance=1e-4).notes) == [f"warning: {note}" for note in drifted]
+    settings = {"solver.scheme": Scheme.named("hht").number}
+    assert mbd.fmu.simulate(path, 10, 1, tolerance=1e-4, parameters=settings).notes == ()

@@ -10,11 +10,9 @@ import numpy as np
 from mbdfmu.analyses.compiled import Vector
 from mbdfmu.analyses.redundancy import Redundancy
 from mbdfmu.expressions import OPCODES, Node
-from mbdfmu.schemes import Scheme
 from mbdfmu.signals import SymbolicModel
 
 ROUNDING = 1e-6  # of the sum of the other two: what a flat body's inertia may be off by
-CLOSED = 1e-12  # of the model's length, or rad: what rounding opens
 FEWEST_TRIES, MANY, MOST_NAMED = 20, 0.25, 4  # of tries that fail: from which on it is said; of names
 KINKS = {OPCODES[name] for name in ("ABS", "MIN", "MAX", "SIGN", "SELECT", "FLOOR", "LOOKUP")}
 ALIGNED = 1e-9  # of the largest moment: products below it turn no axis
@@ -102,13 +100,6 @@ def _turns(model: SymbolicModel, written: Vector, start: Vector) -> dict[str, fl
         chord = min(float(np.linalg.norm(b - a)), float(np.linalg.norm(b + a)))  # e and -e are one orientation
         turns[f"body '{body.name}'"] = 4 * math.asin(min(1.0, chord / 2))
     return turns
-
-
-def drifted(scheme: str, worst: float) -> list[str]:
-    """How far joints came open where the scheme lets them drift; `worst` in the model's length, or rad."""
-    if not Scheme.named(scheme).drifts or worst <= CLOSED:
-        return []
-    return [f"scheme '{scheme}' let joints drift open by up to {worst:.2g} of the model's length (or rad)"]
 
 
 def shared_reactions(found: Sequence[Redundancy], model: SymbolicModel) -> list[str]:

@@ -17,7 +17,7 @@ from mbdfmu.analyses.linear_model import LinearModel
 from mbdfmu.analyses.linearising import Wanted, linearise
 from mbdfmu.analyses.minimising import minimise
 from mbdfmu.analyses.native import _solver, translated
-from mbdfmu.analyses.notes import HalfTurns, drifted, failing, shared_reactions, unmet_switches
+from mbdfmu.analyses.notes import HalfTurns, failing, shared_reactions, unmet_switches
 from mbdfmu.analyses.redundancy import Redundancy, redundancies
 from mbdfmu.analyses.settings import Settings
 from mbdfmu.analyses.settling import check_search, settle
@@ -56,7 +56,6 @@ class Simulation:
         self._lowered = compiled.lowered
         self._model = compiled.lowered.model
         self._functions = compiled.functions
-        self._scheme = settings.scheme
         self._unmet = () if settings.step or settings.largest_step else compiled.lowered.unmet
         self._index = {name: k for k, name in enumerate(self._lowered.signals)}
         self._values: NDArray[np.float64] | None = None  # of all signals, at the present time
@@ -132,10 +131,10 @@ class Simulation:
             f"{label} was a guess and is given up: the joints do not admit it" for label in self._native.given_up
         ]
         begun = [*(self._native.set_by_motions if self.begins_as_written else ()), *given_up]
-        drift = drifted(self._scheme, self.statistics["worst_position_violation"])
+        gaps = [self._native.gap_note] if self._native.gap_note else []
         failed = failing(self._native.statistics, self._native.failed_at, self._model)
         shared, unmet = shared_reactions(self.redundancies, self._model), unmet_switches(self._unmet)
-        return [*self._rest_notes, *self._overlaps, *begun, *self._half_turns.notes(), *drift, *failed, *shared, *unmet]
+        return [*self._rest_notes, *self._overlaps, *begun, *self._half_turns.notes(), *gaps, *failed, *shared, *unmet]
 
     def __getitem__(self, name: str) -> float:
         if name not in self._index:

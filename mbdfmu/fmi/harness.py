@@ -74,7 +74,8 @@ def simulate(
         recording = run(running, times, names, schedule, progress)  # type: ignore[arg-type]  # has what run() asks for
         if recording.failure is None:
             running.end()
-    return _result(facts, recording, t_end)
+        notes = running.notes  # some are told at the end
+    return _result(facts, recording, notes, t_end)
 
 
 def open(
@@ -179,7 +180,7 @@ def _start_name(facts: FmuInfo, name: str) -> str:
     return own if own in facts else name
 
 
-def _result(facts: FmuInfo, recording: Recording, t_end: float) -> Result:
+def _result(facts: FmuInfo, recording: Recording, notes: list[str], t_end: float) -> Result:
     message = str(recording.failure or "")
     if not message and (recording.interrupted or recording.time[-1] != t_end):
         message = f"interrupted at t = {recording.time[-1] if len(recording.time) else 0:g} s of {t_end:g} s"
@@ -188,7 +189,7 @@ def _result(facts: FmuInfo, recording: Recording, t_end: float) -> Result:
         {name: recording.values[:, k] for k, name in enumerate(recording.names)},
         {name: facts.variable(name).unit for name in recording.names},
         statistics=recording.statistics,
-        notes=tuple(recording.notes),
+        notes=tuple(notes),
         complete=not message,
         message=message,
         model=facts.name,

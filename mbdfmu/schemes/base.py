@@ -24,7 +24,6 @@ class Scheme(Registered, family="scheme"):
 
     number: ClassVar[int]  # of `solver.scheme` in FMUs, for ever: a new scheme takes the next one
     order: ClassVar[int]  # of positions and velocities, with the default options
-    drifts: ClassVar[bool] = False  # joints come open as errors add up
 
     @classmethod
     def numbered(cls) -> list[type[Self]]:

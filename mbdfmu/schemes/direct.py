@@ -13,4 +13,3 @@ class Direct(WithFormula, name="direct"):
     """Accelerations integrated as they are, after [Haug89] 7.3; joints drift open, about quadratically in time."""
 
     number: ClassVar[int] = 2
-    drifts: ClassVar[bool] = True

@@ -81,6 +81,7 @@ public:
     void resume(const State& st) override { look_ahead(st); }
 
     bool leaves_gaps() const override { return treatment_->leaves_gaps(); }
+    bool drifts() const override { return treatment_->drifts(); }
 
     StepResult step(Instance& i, double h, Statistics& count) override {
         enter(i);

@@ -76,6 +76,8 @@ public:
     virtual void take_rows(Instance&) {}
     // Whether positions and velocities are not on the constraints at the ends of steps, by design.
     virtual bool leaves_gaps() const { return false; }
+    // Whether nothing at all closes joints, so that the errors of all steps add up in them.
+    virtual bool drifts() const { return false; }
     static constexpr double widest_gap = 0.1;  // of the model's length: what is open further is no mechanism
     // the step tried last was refused
     virtual void reject(Instance&) {}

@@ -31,6 +31,7 @@ class Treatment {
 public:
     virtual ~Treatment() = default;
     virtual bool leaves_gaps() const { return true; }
+    virtual bool drifts() const { return true; }
     // Numbers in the scheme's memory; start() fills them.
     virtual std::size_t memory_size(const System&) const { return 0; }
     // `usual_step`: what steps are expected to be at least; 0 where nothing is known of it.
@@ -63,6 +64,7 @@ public:
     Baumgarte(const System& system, double alpha, double beta, double limit)
         : given_alpha_(alpha), given_beta_(beta), limit_(limit), phi_(system.nc) {}
 
+    bool drifts() const override { return false; }
     std::size_t memory_size(const System&) const override { return limit_ > 0 ? 1 : 0; }
     void start(Instance&, Index1&, const Motion&, double usual_step, double* memory) override {
         if (limit_ > 0) memory[0] = usual_step;
@@ -104,6 +106,7 @@ public:
     explicit Correction(const System& system) : phi_(system.nc) {}
 
     bool leaves_gaps() const override { return false; }
+    bool drifts() const override { return false; }
 
 protected:
     // A motion d with G d = -rows, by a matrix that may be that of a place nearby; `positions`: else of velocities.
