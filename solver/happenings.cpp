@@ -161,6 +161,7 @@ void Happenings::set_states() {
 void Happenings::happen() {
     const Switches& w = instance_.system.switches;
     State& s = instance_.state;
+    const Instance::ClosedPose pose(instance_);
     instance_.report();  // what is let go has the velocities that the rows allowed
     s.v = instance_.v;
     std::vector<int> hits, partings;

@@ -127,6 +127,18 @@ public:
     void look_from_state();  // what is reported := what the scheme has
     // Leaves out the constraint rows that repeat others at the state; true where the choice changed.
     bool choose_rows();
+    // While this lives rows are chosen, and switched on, where those kept when it was made are closed: where joints are
+    // open, rows that repeat others seem not to, and would not fit them when they close. The state stays as it is.
+    class ClosedPose {
+    public:
+        explicit ClosedPose(Instance& instance);
+        ~ClosedPose() { instance_.closed_pose_.clear(); }
+        ClosedPose(const ClosedPose&) = delete;
+        ClosedPose& operator=(const ClosedPose&) = delete;
+
+    private:
+        Instance& instance_;
+    };
     bool choose_rows_ahead(double h);  // as they will be at the end of a step: the state may be singular
     // Exchanges rows kept, before they turn dependent, for rows left out; multipliers follow. True where that was so.
     bool exchange_rows();
@@ -215,6 +227,7 @@ private:
     PivotingSolver<Complex> complex_pivoting_solver_;
     Index1 index1_;
     std::vector<double> parameter_registers_, phi_, unknowns_, rows_, u_, monitor_;
+    std::vector<double> closed_pose_;                          // empty where the state is as closed
     std::vector<int> masked_, masked_singles_, masked_pairs_;  // what belongs to the rows left out
     std::vector<Entry> dropped_gradients_;
     std::vector<double> indicators_, settings_;
@@ -292,6 +305,7 @@ private:
     std::vector<Redundancy> repeated_rows(double threshold, const std::vector<double>& sizes,
                                           const std::vector<int>& preferred) const;
     bool newton_of_rows_kept();
+    bool choose_rows_here();
     bool has_turned() const;
     int group_rows(std::vector<int>& group) const;
     template <class Taken>

@@ -121,7 +121,22 @@ std::vector<Redundancy> Instance::repeated_rows(double threshold, const std::vec
     return found;
 }
 
+Instance::ClosedPose::ClosedPose(Instance& instance) : instance_(instance) {
+    if (!(instance.position_violation().scaled > closed)) return;
+    const auto here = instance.state.q;
+    if (instance.close_rows_kept()) instance.closed_pose_ = instance.state.q;
+    instance.state.q = here;
+}
+
 bool Instance::choose_rows() {
+    if (closed_pose_.empty()) return choose_rows_here();
+    state.q.swap(closed_pose_);
+    const bool changed = choose_rows_here();
+    state.q.swap(closed_pose_);
+    return changed;
+}
+
+bool Instance::choose_rows_here() {
     const auto before = state.dropped, preferred = by_preference();
     state.redundancies.clear();
     leave_out();

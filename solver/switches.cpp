@@ -103,14 +103,16 @@ std::vector<int> Instance::repeating() const {
     return unknowns;
 }
 
-// A row at position level that is switched on holds what is there now (T9.1).
+// A row at position level that is switched on holds what is there now (T9.1), once the joints are closed.
 void Instance::switch_row(int row, bool on) {
     if (is_active(row) == on) return;
     const int unknown = system.nv + row;
     const auto place = std::lower_bound(state.inactive.begin(), state.inactive.end(), unknown);
     if (on) {
         phi_.resize(system.nc);
+        if (!closed_pose_.empty()) state.q.swap(closed_pose_);
         system.constraints(state_point(), work, phi_.data());
+        if (!closed_pose_.empty()) state.q.swap(closed_pose_);
         state.hold[row] = phi_[row];
         state.inactive.erase(place);
     } else {

@@ -10,7 +10,7 @@ import numpy as np
 
 import mbdfmu as mbd
 from mbdfmu import joints
-from mbdfmu.forces import Translational
+from mbdfmu.forces import Rotational, Translational
 
 Point = np.ndarray
 PLANE, SPACE = 2, 3
@@ -30,6 +30,7 @@ class Mechanism:
     independent: list[tuple[str, Any]] = field(default_factory=list)
     forces: list[tuple[str, Any]] = field(default_factory=list)
     start: dict[str, float] = field(default_factory=dict)
+    watched: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.places["ground"] = np.zeros(self.dimensions)
@@ -38,6 +39,7 @@ class Mechanism:
         inertia = 0.1 * mass if self.dimensions == PLANE else tuple(mass * np.array([0.1, 0.12, 0.14]))
         self.places[name] = np.array(place, dtype=float)
         self.bodies[name] = mbd.Body(mass=mass, inertia=inertia, position=tuple(place))
+        self.watched += [f"{name}.{x}" for x in "xyz"[: self.dimensions]]
 
     def joint(self, kind: str, i: str, j: str, at: Point, **options: Any) -> Any:
         """A joint of two bodies at a place of the ground frame; axes as there."""
@@ -60,10 +62,6 @@ class Mechanism:
         for name, element in [*self.bodies.items(), *(elements[::-1] if backwards else elements), *self.forces]:
             model.add(name, element)
         return model
-
-    @property
-    def watched(self) -> list[str]:
-        return [f"{body}.{x}" for body in self.bodies for x in "xyz"[: self.dimensions]]
 
 
 def direction(random: np.random.Generator, dimensions: int) -> Point:
@@ -211,6 +209,27 @@ def four_bar(random: np.random.Generator, dimensions: int) -> Mechanism:
         m.hold(m.joint("PointOnLine", "coupler", "rocker", c, axis=tuple(direction(random, PLANE))))
         m.hold(hinged(m, "rocker", frame, d))
         m.start = {"crank.omega": random.uniform(5, 7)}
+    return m
+
+
+def with_an_arm(m: Mechanism, random: np.random.Generator) -> Mechanism:
+    """The same with an arm on the last body, whose hinge is locked and freed, and driven to and fro by an event."""
+    last = list(m.bodies)[-1]
+    at = m.places[last] + 0.3 * direction(random, m.dimensions)
+    m.add_body("arm", at + 0.3 * np.eye(m.dimensions)[0], 0.3)
+    turn = {"axis": tuple(direction(random, SPACE))} if m.dimensions == SPACE else {}
+    shoulder = m.joint("Revolute", last, "arm", at, **turn)
+    torque = "0.2*side - 0.05*shoulder.angle_rate"
+    m.forces += [
+        ("shoulder", shoulder),
+        ("side", mbd.State(rate=0, start=1)),
+        ("count", mbd.State(rate=0)),
+        ("drive", Rotational(i=shoulder.i, j=shoulder.j, torque=torque, **turn)),
+        ("held", mbd.Event(when="time > 0.8", lock=["shoulder"])),
+        ("freed", mbd.Event(when="time > 1.9", unlock=["shoulder"])),
+        ("turned", mbd.Event(when="side*shoulder.angle > 0.7", set={"side": "-side", "count": "count + 1"})),
+    ]
+    m.watched += ["side", "count", "shoulder.angle"]
     return m
 
 
