@@ -177,8 +177,6 @@ TRUE: dict[str, tuple[Callable[[], mbd.Model], float, str, float]] = {
 @pytest.mark.parametrize("name", TRUE)
 def test_errors_with_contacts_and_jumps_lie_within_a_band(name: str, scheme: str, tolerance: float) -> None:
     """50 eps^(1/2): what a jump that nobody locates leaves where positions are controlled."""
-    if (name, scheme) == ("pushed", "welch1"):
-        pytest.skip("of first order: sees positions only, use locate or another scheme")
     build, end, signal, exact = TRUE[name]
     simulation = build().start(**SETTINGS[scheme], tolerance=tolerance)
     simulation.advance(end)

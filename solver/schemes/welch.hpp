@@ -120,11 +120,7 @@ private:
     bool attempt(Instance& i, StepResult& result) {
         if (!predict(i, result)) return false;
         keep_slopes(i, begin_);
-        if (corrections_ == 0) return true;
-        prepare_corrector(i);
-        for (int k = 0; k < corrections_; ++k)
-            if (!correct(i, result)) return false;
-        keep_slopes(i, half_);
+        if (corrections_ > 0 && !correct_all(i, result)) return false;
         return fixed_steps || arrive(i, result);
     }
 
@@ -144,6 +140,14 @@ private:
                 index1_.gamma[k] -= open_[k] / h_;  // (T13.5)
         if (!solve(i, st.t, result)) return false;
         advance(st, true);
+        return true;
+    }
+
+    bool correct_all(Instance& i, StepResult& result) {
+        prepare_corrector(i);
+        for (int k = 0; k < corrections_; ++k)
+            if (!correct(i, result)) return false;
+        keep_slopes(i, half_);
         return true;
     }
 
@@ -273,7 +277,9 @@ private:
             else
                 second_order_errors(st);
             result.error = norm(i) / tolerance_;
-            if (s_.nx > 0 && st.memory[last_at()] == 0) result.error = std::max(result.error, steady);
+            // the first step of welch2 does not know how rates bend
+            if (corrections_ > 0 && s_.nx > 0 && st.memory[last_at()] == 0)
+                result.error = std::max(result.error, steady);
         }
         if (s_.turns > 0) result.turn = largest_turn(st);
         examine(i, result);
@@ -311,8 +317,12 @@ private:
 
     // (T13.8)
     void second_order_errors(const State& st) {
-        for (int k = 0; k < s_.nv; ++k) error_[k] = h_ / 2 * (next_.v[k] - st.v[k]), error_[s_.nv + k] = 0;
-        for (int k = 0; k < s_.nx; ++k) error_[2 * s_.nv + k] = h_ * h_ / 2 * slope_before(st, k);
+        double *speeds = &error_[s_.nv], *states = speeds + s_.nv;
+        for (int k = 0; k < s_.nv; ++k) {
+            error_[k] = h_ / 2 * (next_.v[k] - st.v[k]);
+            speeds[k] = h_ / 2 * (end_.a[k] - begin_[k]);
+        }
+        for (int k = 0; k < s_.nx; ++k) states[k] = h_ / 2 * (end_.xdot[k] - begin_[s_.nv + k]);
     }
 
     // Xdd over the last step; 0 before the first.
