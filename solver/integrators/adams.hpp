@@ -60,6 +60,7 @@ public:
         }
         judge(ode, h, k);
         if (!ode.arrive(t + h, end.data(), end_slope.data())) return false;
+        count_correction(h * g_[k + 1], slope_.data());
         renew(k, memory);
         choose_order(ode, h, k, memory[GROWING] != 0);
         return true;

@@ -83,7 +83,8 @@ public:
         advance(y, h, w.data() + 1, f, more ? k : k - 1, end.data());
         for (int c = 0; c < size(); ++c) end[c] += h * w[0] * predicted_[c];
         estimate(h, predicted_.data(), f, k);
-        return ode.arrive(t + h, end.data(), end_slope.data());
+        if (!ode.arrive(t + h, end.data(), end_slope.data())) return false;
+        return count_correction(h * w[0], predicted_.data()), true;
     }
 
     void accept(double h, double* memory) override {

@@ -16,6 +16,7 @@ struct Tableau {
     // What is known within a step beyond the cubic through its ends: more stages, and rows of weights of all slopes,
     // that at the end behind those of the stages (T17.3).
     std::vector<double> more_c = {}, more_a = {}, dense = {};
+    std::vector<double> guard = {};  // of a second estimate, one order lower, against agreement by chance (T12.11)
     int stages() const { return static_cast<int>(c.size()); }
     int more() const { return static_cast<int>(more_c.size()); }
     int slopes() const { return stages() + 1 + more(); }
@@ -39,7 +40,12 @@ inline const Tableau& classical() {
                            {0, 1. / 2, 1. / 2, 1},
                            {1. / 2, 0, 1. / 2, 0, 0, 1},
                            {1. / 6, 1. / 3, 1. / 3, 1. / 6},
-                           {0, 0, 0, 1. / 6, -1. / 6}};
+                           {0, 0, 0, 1. / 6, -1. / 6},
+                           {},
+                           {},
+                           {},
+                           {},
+                           {0, -1, 1, 0, 0}};
     return t;
 }
 // Fehlberg 4(5), continued with the formula of fifth order.
@@ -98,6 +104,7 @@ public:
         if (!ode.arrive(t + h, end.data(), end_slope.data())) return false;
         estimate(h, t_.e, error.data());
         if (!t_.rough.empty()) sharpen(ode, h);
+        if (!t_.guard.empty()) doubt(ode, h);
         return true;
     }
     void accept(double, double* memory) override { std::copy(end_slope.begin(), end_slope.end(), memory); }
@@ -164,6 +171,16 @@ private:
         const double fine = ode.norm(error.data()), both = std::hypot(fine, 0.1 * ode.norm(rough_.data()));
         if (!(fine < both)) return;
         for (double& e : error) e *= fine / both;
+    }
+    // The guard in the place of e, where it exceeds what smooth motion leaves of it at this tolerance (T12.11).
+    void doubt(const Ode& ode, double h) {
+        constexpr double most = 8;
+        const double p = t_.error_order;
+        estimate(h, t_.guard, rough_.data());
+        const double size = ode.norm(rough_.data());
+        const double doubted = std::pow(size / most * std::pow(ode.tolerance(), 1 / p), p / (p - 1));
+        if (!(doubted > ode.norm(error.data()))) return;
+        for (int c = 0; c < Formula::size(); ++c) error[c] = rough_[c] * doubted / size;
     }
 };
 

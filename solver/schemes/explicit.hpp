@@ -280,6 +280,7 @@ private:
 
     // ---- errors
     // Root mean square over positions (orientations as angles), over velocities, over states; the largest counts.
+    double tolerance() const override { return tolerance_; }
     double norm(const double* error) const override {
         const Instance& i = *instance_;
         const double *weight = i.state.memory.data(), pace = std::max(pace_, 1e-300);
