@@ -444,11 +444,15 @@ private:
     }
     double rounding() const { return 10 * epsilon / tolerance_; }
 
-    // A correction of this size: how the iteration goes on. The first one is judged by the rate of the last step.
+    // A correction of this size: how the iteration goes on. The first one is judged by the rate of the last step, in a
+    // longer step by its root: what is predicted there reaches far, and a matrix that knows of stiffness which has gone
+    // since (friction that stuck and slides) makes corrections look small.
     Verdict judge(const State& st, Iteration& c, double size) {
+        constexpr double longer = 1.1;
         if (c.number > 1) c.rate = size / c.size;
         c.size = size;
-        const double rate = c.number > 1 ? c.rate : counter(st, RATE);
+        const bool known = c.derived_at > 0 || h_ <= longer * counter(st, LAST_H);
+        const double rate = c.number > 1 ? c.rate : known ? counter(st, RATE) : std::sqrt(counter(st, RATE));
         remaining_ = rate > 0 && rate < 1 ? rate / (1 - rate) * size : std::numeric_limits<double>::infinity();
         const bool rounded = c.fresh() > 2 && rate > 0.5 && size <= 16000 * rounding();  // no better
         if (rounded || size <= rounding()) remaining_ = 0;
