@@ -172,15 +172,19 @@ void Reduced::correction() {
     for (int k = 0; k < s_.nx; ++k) change_xdot[k] = solution_[count + k];
 }
 
+void Reduced::take_along(Instance& i, std::vector<double>& change) {
+    std::fill(phi_.begin(), phi_.end(), 0.0);
+    i.for_each_gradient_entry([&](int row, int col, double value) { phi_[row] += value * change[col]; });
+    partition.solve(Partition::positions, phi_.data(), column_.data());
+    for (int k = 0; k < s_.nv; ++k) change[k] -= column_[k];
+}
+
 // Dependent accelerations and multipliers that belong to the unknowns as they are, not to a*: [Haug97] eqs. 37, 38.
 void Reduced::balance_dependents(Instance& i) {
     std::vector<double>& d = change_a;  // free until correction()
     std::fill(d.begin(), d.end(), 0.0);
     for (int k : unknowns_) d[k] = a[k] - index1.a[k];
-    std::fill(phi_.begin(), phi_.end(), 0.0);
-    i.for_each_gradient_entry([&](int row, int col, double value) { phi_[row] += value * d[col]; });
-    partition.solve(Partition::positions, phi_.data(), column_.data());
-    for (int k = 0; k < s_.nv; ++k) d[k] -= column_[k];
+    take_along(i, d);
     std::fill(force_.begin(), force_.end(), 0.0);
     for (std::size_t e = 0; e < i.work.singles.size(); ++e)
         if (const auto& p = s_.pattern.singles[e]; p.row < s_.nv && p.col < s_.nv)

@@ -49,6 +49,8 @@ public:
     bool derive(Instance& instance, bool simplified);
     // Newton's correction of the unknowns: change_a, change_xdot; zero for what is no unknown.
     void correction();
+    // Dependent parts of a change of positions whose independent parts are given: H of (T14.8).
+    void take_along(Instance& instance, std::vector<double>& change);
     std::vector<double> change_a, change_xdot;
 
     const std::vector<int>& unknowns() const { return unknowns_; }  // coordinates

@@ -10,6 +10,9 @@ import pytest
 from numpy.typing import NDArray
 from reference import haug97
 from reference.states import reference
+from search.case import Case
+from search.generate import generated
+from search.motion import apart
 
 import mbdfmu as mbd
 from mbdfmu.analyses import CompiledModel
@@ -289,6 +292,14 @@ def test_worn_partitions_are_chosen_anew_and_change_nothing() -> None:
     names = [c.name for c in mbd.models.load("double_pendulum").symbolic.coordinates]
     found, wanted = ([s[n] for n in names] for s in (one, other))
     assert found == pytest.approx(wanted, abs=2e-4)  # both are second-order accurate
+
+
+@pytest.mark.parametrize("scheme", ["gcp-implicit", "gcp-fv"])
+def test_the_error_estimate_sees_how_dependent_positions_magnify(scheme: str) -> None:
+    """Two points on lines and a rod: dependent coordinates were left to move 50 times as far as what they follow."""
+    case = Case(generated(12))
+    assert apart(case.reference, case.run(scheme=scheme, tolerance=1e-8)) <= 1e-3  # was 3.5e-3; hht has 4e-4
+    assert apart(case.reference, case.run(scheme=scheme, tolerance=1e-5)) <= 0.1  # was 0.19 in gcp-implicit
 
 
 def test_large_models_take_the_sparse_factors() -> None:
