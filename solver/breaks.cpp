@@ -74,12 +74,13 @@ bool Driver::moved_along(const Jump& jump) {
     return scheme_->move_along(instance_, jump);
 }
 
-// Whether anything does jump; `jump_` says how far, and the new side is reported.
+// Whether anything does jump; `jump_` says how far, and the new side is reported. It is no report for the next change:
+// the motion goes on from here.
 bool Driver::side_changed() {
     State& s = instance_.state;
     const double violation = instance_.worst_velocity_violation;
     reported_ = false;
-    report();
+    instance_.report();
     instance_.worst_velocity_violation = violation;  // a velocity that is made to jump is no violation
     instance_.side(jump_);
     for (std::size_t k = 0; k < jump_.size(); ++k) jump_[k] -= s.before[k];

@@ -250,6 +250,27 @@ def test_fmus_keep_their_order_under_held_inputs(tmp_path: Path) -> None:
         assert errors[1] < 1e-12 or math.log2(errors[0] / errors[1]) > ORDERS.get(scheme, 2) - 0.15
 
 
+@SCHEMES
+def test_a_new_input_after_a_small_jump_is_compared_with_the_present(scheme: str, options: dict[str, Any]) -> None:
+    """Not with what was reported at the jump; so reading outputs changes nothing."""
+    pendulum = model(
+        inputs={"u": {"unit": "N", "start": 0.0}},
+        bodies={"b": {"mass": 1, "inertia": 0.1, "position": [0.5, 0], "omega": 2.0, "velocity": [0, 1]}},
+        joints={"pin": {"type": "revolute", "i": GROUND, "j": {"body": "b", "at": [-0.5, 0]}}},
+        forces={"push": {"type": "vector", "i": GROUND, "j": {"body": "b"}, "force": ["1e-5*sign(time - 0.1) + u", 0]}},
+    )
+    ends = []
+    for reading in (False, True):
+        simulation = pendulum.start(scheme=scheme, options=options, tolerance=1e-5)
+        for time, u in ((0.3, 0.0), (0.45, 1e-5), (0.6, 0.0)):
+            simulation.set_input("u", u)
+            simulation.advance(time)
+            if reading:
+                simulation.values()
+        ends.append((simulation.statistics["restarts"], *simulation.values()))
+    np.testing.assert_array_equal(*ends)
+
+
 def test_a_state_saved_between_a_new_input_and_the_step_continues_bit_for_bit() -> None:
     for scheme, options in CASES:
         plain, saved = (lag().start(scheme=scheme, options=options) for _ in range(2))

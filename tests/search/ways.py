@@ -15,9 +15,11 @@ import mbdfmu as mbd
 from mbdfmu.analyses.inputs import InputSchedule
 from mbdfmu.analyses.simulate import simulate as advanced
 from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.forces import ForceElement
 from mbdfmu.schemes import Scheme
 from search.case import ORDER, POINTS, REFERENCE, Case, Finding, Undecided
 from search.drawing import Draw
+from search.fields import fits
 from search.generate import NUDGE
 from search.independent import NotCovered, independent
 from search.modelica import translated
@@ -228,7 +230,10 @@ def parameters(case: Case) -> Iterator[Finding]:
         if not draw.chance(CHANGED):
             continue
         parameter, old = f"p{len(values) + 1}", data[section][name][key]
-        values[parameter] = old * draw.number(0.8, 1.25)
+        new = old * draw.number(0.8, 1.25)
+        if not _accepted(section, anew[section][name] | {key: new}):
+            continue
+        values[parameter] = new
         data[section][name][key], anew[section][name][key] = parameter, values[parameter]
         data["parameters"][parameter] = old
     if not values:
@@ -249,6 +254,13 @@ def _numbers(data: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     for section in ("forces", "bodies"):
         for name, entry in data.get(section, {}).items():
             yield from ((section, name, key) for key, value in entry.items() if isinstance(value, float))
+
+
+def _accepted(section: str, entry: dict[str, Any]) -> bool:
+    """Whether a force's own bounds allow its numbers."""
+    if section != "forces":
+        return True
+    return fits(ForceElement.named(entry["type"]), {k: v for k, v in entry.items() if k not in ("type", "i", "j")})
 
 
 def _alike(way: str, one: Motion | str, other: Motion | str, bound: float) -> Iterator[Finding]:
