@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from reference.spatial_joints import turning
+from search.drawing import Draw
+from search.fields import drawn
+from search.sketch import Sketch
 
 import mbdfmu as mbd
+from mbdfmu import expressions as ex
 from mbdfmu.description import Description
 from mbdfmu.errors import StepFailed
+from mbdfmu.forces import ForceElement
 from mbdfmu.signals import tabulate
 
 GROUND = {"body": "ground"}
+THETA, DIFFERENCE = ("theta_x", "theta_y", "theta_z"), 1e-6  # rates of rotation; s
 SCHEMES = [
     "baumgarte", "direct", "dop853", "dopri5", "gcp", "gcp-implicit", "generalised-alpha", "hht", "hybrid", "newmark",
     "radau", "trapezoidal", "welch1", "welch2",
@@ -201,6 +209,62 @@ def test_pairs_that_are_far_apart_take_no_more_steps() -> None:
         simulation.advance(0.7)
         counts.append(simulation.statistics["steps"] + simulation.statistics["rejected"])
     assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("bounds", [{"lower": 0.39}, {"upper": 0.2}], ids="".join)
+@pytest.mark.parametrize("scheme", ["radau", "dop853"])
+def test_a_stop_that_is_left_stands_in_nobodys_way(scheme: str, bounds: dict[str, float]) -> None:
+    """Each step from the instant of release was refused, down to the smallest one."""
+    stop = contact("bump_stop", **bounds, stiffness=1100, locate=True)
+    pushed = model(bodies={"ball": ball(position=[0.3, 0])}, forces={"stop": stop})
+    result = pushed.simulate(0.1, 0.01, scheme=scheme, tolerance=1e-10)
+    assert result.statistics["rejected"] <= 10  # 25 before it ended by failing
+    assert abs(result["ball.vx"][-1]) == pytest.approx(math.sqrt(1100) * abs(next(iter(bounds.values())) - 0.3))
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_gaps_say_how_fast_they_change(dimensions: int) -> None:
+    """Of every registered force that has one: the rate is that of the value, by differences."""
+    known = []
+    for kind, member in ForceElement.members().items():
+        if dimensions not in member.dimensions or "j" not in member.model_fields:
+            continue
+        for trial in range(5):
+            found = drawn_alone(member, dimensions, trial)
+            for gap in found.symbolic.gaps.values():
+                assert rate(gap, Draw(trial), found) == pytest.approx(evaluated(gap.rate, Draw(trial), found), abs=1e-6)
+                known.append(kind)
+    assert len(set(known)) >= 5
+
+
+def drawn_alone(member: type[ForceElement], dimensions: int, trial: int) -> mbd.Model:
+    """A force of this type between the ground and a free body."""
+    sketch = Sketch(Draw(trial), dimensions, end=1.0)
+    sketch.data |= {"dimensions": dimensions, "gravity": [0] * dimensions, "bodies": {"b": ball(dimensions)}}
+    marker = {"at": [0.1, 0.2, 0.3][:dimensions]}
+    element = {"type": member.type_name, "i": {"body": "ground"}, "j": {"body": "b", **marker}}
+    return model(**sketch.data, forces={"f": element | drawn(member, sketch)})
+
+
+def evaluated(node: ex.Node, draw: Draw, found: mbd.Model, ahead: float = 0.0) -> float:
+    """At a drawn place and motion of the body, which goes on for a while."""
+    where, speed, spin = draw.point(3, 0.6), draw.point(3, 1.0), draw.point(3, 2.0)
+    turned = draw.rotation(found.description.dimensions) @ turning(spin.tolist(), ahead * float(np.linalg.norm(spin)))
+    moved = dict(zip("xyz", where + ahead * speed, strict=True)) | {"phi": where[0] + ahead * spin[2]}
+    axes = {f"r{i}{j}": turned[i, j] for i in range(3) for j in range(3)}
+    rates = dict(zip("xyz", speed, strict=True)) | {"phi": spin[2]} | dict(zip(THETA, spin, strict=True))
+    known = {"q": moved, "r": axes, "v": rates}
+    values = {symbol: known[symbol.value[0]][symbol.value[1].removeprefix("b.")] for symbol in node.support}
+    return float(ex.evaluate([node], values)[0])
+
+
+def rate(gap: Any, draw: Draw, found: mbd.Model) -> float:
+    state = draw.rng.bit_generator.state
+    ends = []
+    for ahead in (-DIFFERENCE, DIFFERENCE):
+        draw.rng.bit_generator.state = state
+        ends.append(evaluated(gap.value, draw, found, ahead))
+    return (ends[1] - ends[0]) / (2 * DIFFERENCE)
 
 
 def test_models_without_contacts_have_no_gaps() -> None:

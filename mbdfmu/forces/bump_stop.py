@@ -55,7 +55,7 @@ class BumpStop(ScalarForce, name="bump_stop"):
                 depth = sign * (resolve(bound) - reach)
                 total = total + sign * self._push(depth, sign * rate, resolve)
                 energy = energy + self._stored(depth, resolve)
-                resolve.gap(key, self._gap(-depth, -sign * rate, (i, j), resolve))
+                resolve.gap(key, self._gap(-depth, sign * rate, (i, j), resolve))
                 if self.locate:
                     resolve.locate(key, depth)
         return Law(spring=total, actuator=zero, energy=energy)
