@@ -2,13 +2,14 @@
 
 The bound of a run at tolerance e by a scheme of order p is SAFETY max(G, C) e^(p/(p + 1)). G is by how much the model
 magnifies an error of the start: the reference with start values changed by NUDGED, measured. C is by how much the error
-of a run at a coarser tolerance exceeds that power of its tolerance, as it does where forces have kinks. Nothing is
-loosened for a model: one whose bound says nothing (above USEFUL) is not decided.
+of a run at a coarser tolerance exceeds that power of its tolerance, as it does where forces have kinks. Of second order the power is what few
+steps sum up to; where a run has taken many, its bound is that of as many local errors as it has steps, each below e.
+Nothing is loosened for a model: one whose bound says nothing (above USEFUL) is not decided.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +24,7 @@ from search.sketch import Sample
 REFERENCE: dict[str, Any] = {"scheme": "radau", "tolerance": 1e-10}
 COARSER: dict[str, Any] = {"scheme": "radau", "tolerance": 1e-8}
 ORDER = 5  # of both
+LOW = 2  # the order of which steps are many
 NUDGED = 1e-8
 SAFETY = 30.0
 USEFUL = 1e-2
@@ -66,7 +68,8 @@ class Case:
         result = model.simulate(
             self.sample.end, self.sample.end / points, inputs=inputs, record=recorded(model), **settings
         )
-        return motion(model, result, result.time, self.grid[:: max(1, POINTS // points)], result.events)
+        found = motion(model, result, result.time, self.grid[:: max(1, POINTS // points)], result.events)
+        return replace(found, steps=int(result.statistics["steps"]))
 
     @cached_property
     def reference(self) -> Motion:
@@ -94,14 +97,15 @@ class Case:
         except StepFailed as error:
             raise Undecided(f"the reference at a coarser tolerance ends: {error}") from None
 
-    def bound(self, tolerance: float, order: int) -> float:
-        """Of a run by a scheme of this order; not decided where it says nothing."""
-        bound = float(SAFETY * max(self.growth, self.roughness) * expected(tolerance, order))
+    def bound(self, tolerance: float, order: int, steps: int = 0) -> float:
+        """Of a run by a scheme of this order, in so many steps; not decided where it says nothing."""
+        bound = float(SAFETY * max(self.growth, self.roughness) * expected(tolerance, order, steps))
         if bound > USEFUL:
             raise Undecided(f"small errors grow by {self.growth:.0e}, and {self.roughness:.0e} is the roughness")
         return bound
 
 
-def expected(tolerance: float, order: int) -> float:
+def expected(tolerance: float, order: int, steps: int = 0) -> float:
     """The error that a local error below the tolerance sums up to, of a model that does not magnify it."""
-    return float(tolerance ** (order / (order + 1)))
+    few = float(tolerance ** (order / (order + 1)))
+    return max(few, steps * tolerance) if order == LOW else few

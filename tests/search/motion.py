@@ -31,6 +31,7 @@ class Motion:
     bodies: Mapping[str, Mapping[str, Array]]  # by group
     states: Mapping[str, Array]
     events: tuple[tuple[float, str], ...] = ()
+    steps: int = 0  # that the solver has taken, where that is known
 
 
 def recorded(model: mbd.Model) -> list[str]:
