@@ -327,6 +327,26 @@ def test_spatial_parts_are_turned_moved_and_mirrored(mirror, form):
     assert rotation(tip.orientation) == pytest.approx(s @ r @ s, abs=1e-13)
 
 
+@pytest.mark.parametrize("mirrors", [("x", "y"), (None, "z"), ("y", None)])
+def test_turned_parts_of_mirrored_parts_are_reflected_once(mirrors):
+    own, inner, outer = orientations(1)[0], orientations(2)[1], orientations(3)[4]
+    turn = own.to_data()
+    part = spatial(bodies={"b": solid(orientation=turn)}, markers={"tip": {"body": "b", "orientation": turn}})
+    once = {"model": part, "position": [1, 2, 3], "orientation": inner.to_data()} | mirrored(mirrors[0])
+    around = spatial(submodels={"half": once})
+    flat = placed(around, position=[0, 0, 1], orientation=outer.to_data(), **mirrored(mirrors[1]))
+    (s1, q1), (s2, q2) = ((reflection(m), rotation(turn)) for m, turn in zip(mirrors, (inner, outer), strict=True))
+    wanted = q2 @ s2 @ q1 @ s1 @ rotation(own) @ s1 @ s2
+    assert rotation(flat.bodies["part.half.b"].orientation) == pytest.approx(wanted, abs=1e-13)
+    assert rotation(flat.markers["part.half.tip"].orientation) == pytest.approx(
+        s2 @ s1 @ rotation(own) @ s1 @ s2, abs=1e-13
+    )
+
+
+def mirrored(mirror) -> dict[str, str]:
+    return {} if mirror is None else {"mirror": mirror}
+
+
 def tensor(entries) -> np.ndarray:
     xx, yy, zz, xy, xz, yz = entries
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])

@@ -206,6 +206,9 @@ class _Part:
             value = times(self.seen.sign(owner, key), initial.value)
             values["start"][key] = type(initial)(**{**dict(initial), "value": value})
 
+    def _orientation(self, old: Orientation, values: dict[str, Any]) -> None:
+        """Who holds it turns and reflects it, with those it lies in."""
+
     def _motion(self, old: Motion, values: dict[str, Any]) -> None:
         if old.unit is None and not re.fullmatch(DOTTED, values["of"]):
             values["unit"] = self.seen.unit(old.of.strip())
@@ -219,6 +222,7 @@ _CHANGES: dict[type[Element], Callable[[_Part, Any, dict[str, Any]], None]] = {
     Body: _Part._body,
     Marker: _Part._marker,
     Joint: _Part._joint,
+    Orientation: _Part._orientation,
     Motion: _Part._motion,
     Output: _Part._output,
 }

@@ -2,9 +2,9 @@
 
 The bound of a run at tolerance e by a scheme of order p is SAFETY max(G, C) e^(p/(p + 1)). G is by how much the model
 magnifies an error of the start: the reference with start values changed by NUDGED, measured. C is by how much the error
-of a run at a coarser tolerance exceeds that power of its tolerance, as it does where forces have kinks. Of second order the power is what few
-steps sum up to; where a run has taken many, its bound is that of as many local errors as it has steps, each below e.
-Nothing is loosened for a model: one whose bound says nothing (above USEFUL) is not decided.
+of a run at a coarser tolerance exceeds that power of its tolerance, as it does where forces have kinks. Of second order
+the power is what few steps sum up to; where a run has taken many, its bound is that of as many local errors, each below
+e. Nothing is loosened for a model: one whose bound says nothing (above USEFUL) is not decided.
 """
 
 from __future__ import annotations

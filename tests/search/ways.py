@@ -20,10 +20,10 @@ from mbdfmu.schemes import Scheme
 from search.case import ORDER, POINTS, REFERENCE, Case, Finding, Undecided
 from search.drawing import Draw
 from search.fields import fits
-from search.generate import NUDGE
 from search.independent import NotCovered, independent
 from search.modelica import translated
 from search.motion import Motion, apart, motion, recorded, worst
+from search.placing import placed
 from search.sketch import Sample
 from search.space import NotSaid, in_space
 
@@ -32,8 +32,8 @@ TIGHT: dict[str, Any] = {"scheme": "radau", "tolerance": 1e-9}
 CVODE = 1e-9  # relative tolerance; its errors are in proportion to it, up to 1200 times (seed 2002, 1e-7 to 1e-10)
 EXCHANGED = 1e-8  # by which model exchange is bound: its absolute tolerances are looser for small states
 MODELICA = 1e-8  # of rumoca, which neither locates kinks nor projects as tightly
+NO_IMAGE = "has no mirror image", "no known sign in a mirrored"  # of a spring's table, of some reactions
 CHANGED = 0.5  # share of the numbers that become parameters
-PART = "part"
 LOOSE, WORSE, COARSE = 1e-3, 10.0, 0.5  # a tolerance, how much worse uneven steps may be, where nothing is said
 MOST = 400  # communication steps
 DENSE = 10  # times as many points
@@ -289,29 +289,33 @@ def _alike(way: str, one: Motion | str, other: Motion | str, bound: float) -> It
 
 
 def parted(case: Case) -> Iterator[Finding]:
-    """The whole model as a part of another."""
-    inner = copy.deepcopy(case.sample.data)
-    header = {key: inner[key] for key in ("format_version", "dimensions", "gravity")}
-    inputs = inner.pop("inputs", {})
-    if inputs:
-        raise NotCovered("inputs are given outside")
-    data = {**header, "name": "around", "parameters": inner["parameters"],
-            "submodels": {PART: {"model": {**inner, "name": "inside"}, "parameters": {NUDGE: NUDGE}}}}  # fmt: skip
+    """The whole model as a part of another, turned, mirrored and moved, against its image."""
     bound = case.bound(TIGHT["tolerance"], ORDER)
-    around = Case(replace(case.sample, data=data))
+    sample, places, prefix = placed(case.sample)
     try:
-        run = around.run(**TIGHT)
+        sample.model()
+    except ModelError as error:  # what has no image is refused by name
+        if not any(words in str(error) for words in NO_IMAGE):
+            raise
+        sample, places, prefix = placed(case.sample, mirrors=False)
+    try:
+        run = _freed(Case(sample).run(**TIGHT), prefix)
     except StepFailed as error:
         yield Finding("as a part", f"ends: {error}", np.inf, bound)
-    else:
-        yield from judged(case, "as a part", _freed(run), bound)
+        return
+    image = case.reference
+    for place in places:
+        image = place.image(image)
+    if not apart(image, run) <= bound:
+        name, size, time = worst(image, run)
+        yield Finding("as a part", f"{name} at t = {time:.4g} s", size, bound)
 
 
-def _freed(run: Motion) -> Motion:
+def _freed(run: Motion, prefix: str) -> Motion:
     """Without the name of the part."""
 
     def short(names: dict[str, Any]) -> dict[str, Any]:
-        return {name.removeprefix(f"{PART}."): value for name, value in names.items()}
+        return {name.removeprefix(prefix): value for name, value in names.items()}
 
     return replace(run, bodies=short(dict(run.bodies)), states=short(dict(run.states)))
 
