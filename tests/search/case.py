@@ -4,9 +4,9 @@ The bound of a run at tolerance e by a scheme of order p is SAFETY max(G, C) e^(
 magnifies an error of the start: the reference with start values changed by NUDGED, measured. C is by how much the error
 of a run at a coarser tolerance exceeds that power of its tolerance, as it does where forces have kinks. Of second order
 the power is what few steps sum up to; where a run has taken many, its bound is that of as many local errors, each below
-e. Where C is above 1, errors fall with the root of the tolerance, to which tests/test_gaps.py holds all schemes (of
-seed 5053 `radau` has 5.1e-6 at 1e-8, 1.1e-5 at 1e-10, 2.2e-7 at 1e-11). Nothing is loosened for a model: one whose bound
-says nothing (above USEFUL) is not decided.
+e. Where C is above 1, errors fall with the root of the tolerance, to which tests/test_gaps.py holds all schemes (seed
+5053, `radau`: 5.1e-6 at 1e-8, 1.1e-5 at 1e-10, 2.2e-7 at 1e-11). Nothing is loosened for a model: one whose bound says
+nothing (above USEFUL) is not decided.
 """
 
 from __future__ import annotations
