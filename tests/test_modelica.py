@@ -17,6 +17,7 @@ from reference.modelica import compared, exported, free_places, ramps, read, sim
 from reference.models import link, on
 from reference.models import model as planar_model
 from reference.spatial_models import JOINTS, RELATIONS, joint_model, relation_model
+from test_redundancy import slot_and_pin
 
 import mbdfmu as mbd
 from mbdfmu.cli import main
@@ -600,3 +601,14 @@ def test_a_model_without_python_is_needed(tmp_path: Path) -> None:
 
 def test_the_styles_of_the_command_are_those_of_the_registry() -> None:
     assert set(STYLES) <= set(SPELLED_OUT)
+
+
+def test_a_row_left_out_that_no_longer_repeats_others_ends_the_run_by_name(tmp_path: Path) -> None:
+    """The text keeps its rows: once the slot has turned they no longer hold the body, which left its pin in silence."""
+    started = {"start": {"A.omega": 2.0}}
+    text = exported(slot_and_pin("slot"), tmp_path, **started)
+    with pytest.raises(Exception, match=r"joint 'pin' \(y\) repeats what other joints hold at the start, and no longer"):
+        simulated(text, "slot_and_pin", 5.0, {})
+    simulated(exported(slot_and_pin("pin"), tmp_path, **started), "slot_and_pin", 5.0, {})
+    spelled_out = exported(slot_and_pin("slot"), tmp_path, "multibody", **started)
+    assert "joint 'pin' (y) repeats what other joints hold at the start" in spelled_out

@@ -60,6 +60,7 @@ class Balances:
         for measure, symbol in _measures(model):
             self._measures.setdefault(min(measure.support, key=lambda s: s.index), []).append((measure, symbol))
         self.silent: list[Node] = []  # the multipliers of rows that are left out, or rest
+        self.left_out: list[tuple[str, str, Row]] = []  # rows numbered in `dropped`, with the element and its name
         self.held = list(self._rows(dropped))
         self._bodies()
         self._loads()
@@ -95,6 +96,8 @@ class Balances:
                     yield Held(constraint.label, constraint.name, row, multiplier, tuple(values))
                 else:
                     self.silent.append(multiplier)
+                    if constraint.active:
+                        self.left_out.append((constraint.label, constraint.name, row))
                 number += 1
 
     def _rate(self, value: Node) -> Node:

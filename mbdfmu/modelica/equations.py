@@ -32,6 +32,8 @@ def written(subject: Subject) -> str:
         laws.winding(w)
     for held in balances.held:
         laws.held(held)
+    for repeating in balances.left_out:
+        laws.left_out(*repeating)
     laws.wishes()
     for multiplier in balances.silent:
         laws.sheet.known[multiplier] = "0"

@@ -13,6 +13,7 @@ from typing import Any
 from mbdfmu.coordinates import QUATERNION
 from mbdfmu.expressions import Node, is_condition
 from mbdfmu.expressions.opcodes import LOAD, SUB
+from mbdfmu.frames import Row
 from mbdfmu.modelica.balances import Held, Turning, is_rotation
 from mbdfmu.modelica.events import Occurring, at_start, becoming, together
 from mbdfmu.modelica.formulas import BEFORE, TRUTH
@@ -29,6 +30,7 @@ _CLOSING_RATE = 10.0  # 1/s
 _CLOSING_TEXT = "at which gaps of joints close that come from rounding and the integrator's tolerance"
 _SOLVED_FOR = ("y", "a", "lam", "xd")  # the spaces of what equations are solved for
 _GAP = 1e-6  # of the model's length, or rad: what joints may be open by at the start
+_TORN = 1e-3  # and what rows that repeat others may, at any time
 # The feedback of each level (T22.1): factors of closing_rate^k before the k-th derivative from the top.
 _FEEDBACK = {"position": (1.0, 2.0), "velocity": (1.0,), "acceleration": ()}
 
@@ -200,6 +202,14 @@ class Laws:
             self.close(held.element, name, row.unit, is_rate=is_rate)
         section.say("0 = ", self.m.graph.sum(terms))
         return section
+
+    def left_out(self, element: str, name: str, row: Row) -> None:
+        """A row that repeats others at the start; where it opens it no longer does, and the motion is nobody's."""
+        length = self.start.length if row.unit == "m" else 1.0
+        what = f"{element} ({row.direction}) repeats what other joints hold at the start, and no longer does: what "
+        message = quoted(f"{what}follows is no motion of this mechanism; start from another pose, or use an FMU")
+        section = self.sheet.section(f"{element}, {row.direction}, which repeats others", name)
+        section.say("assert(abs(", row.value, f") <= {number(_TORN * length)}, {message})")
 
     def close(self, element: str, gap: str, unit: str, *, is_rate: bool) -> None:
         """The gap, or its rate, is none at the start: guesses follow from that; what a tool finds is looked at."""

@@ -165,6 +165,9 @@ class _Collector:
                 section = self.laws.held(held)
             for statement in self.acting.row(every[0].name, [(held.multiplier, held.row) for held in every]):
                 section.say(*statement)
+        for label, name, row in self.balances.left_out:
+            if f"{label} ({row.direction})" in self.left_out:
+                self.laws.left_out(label, name, row)
 
     # ---- what turns out to be needed
 
