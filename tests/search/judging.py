@@ -17,7 +17,7 @@ from search.ways import WAYS
 class Verdict:
     """Over one or several models."""
 
-    findings: list[tuple[int, Finding]] = field(default_factory=list)
+    findings: list[tuple[int, str, Finding]] = field(default_factory=list)  # seed, way, what
     decided: int = 0
     beside: int = 0  # ways that do not know such a model
     undecided: list[tuple[int, str, str]] = field(default_factory=list)  # seed, way, why
@@ -35,31 +35,39 @@ class Verdict:
         self.undecided += other.undecided
 
     def text(self) -> str:
-        lines = [f"seed {seed}: {finding}" for seed, finding in self.findings]
+        lines = [f"seed {seed}: {finding}\n  {again(seed, way)}" for seed, way, finding in self.findings]
         return "\n".join(
             [*lines, f"decided {self.decided}, undecided {len(self.undecided)} ({self.share:.0%} decided)"]
         )
+
+
+def again(seed: int, way: str) -> str:
+    """The command that runs it again, and makes it small."""
+    return f"python tests/search/run.py --seed {seed} --way {way} --shrink"
 
 
 def judged(sample: Sample, ways: Iterable[str], few: bool = False) -> Verdict:
     case, verdict = Case(sample, few), Verdict()
     for way in ways:
         try:
-            verdict.findings += [(sample.seed, finding) for finding in WAYS[way](case)]
+            verdict.findings += [(sample.seed, way, finding) for finding in WAYS[way](case)]
             verdict.decided += 1
         except NotCovered:
             verdict.beside += 1
         except Undecided as why:
             verdict.undecided.append((sample.seed, way, str(why)))
         except ModelError as error:  # nobody has written these models: a refusal is a finding
-            verdict.findings.append((sample.seed, Finding(way, f"refused: {error}", float("inf"), 0.0)))
+            verdict.findings.append((sample.seed, way, Finding(way, f"refused: {error}", float("inf"), 0.0)))
+        except Exception as error:  # of the package, or of an oracle: others go on
+            what = f"{type(error).__name__}: {error}"
+            verdict.findings.append((sample.seed, way, Finding(way, what, float("inf"), 0.0)))
     return verdict
 
 
-def searched(seeds: Iterable[int], ways: Sequence[str], each: int, few: bool = False) -> Verdict:
-    """Models of these seeds, each through so many of the ways by turns; `few`: by some of all schemes only."""
+def searched(seeds: Iterable[int], ways: Sequence[str], each: int) -> Verdict:
+    """Models of these seeds, each through so many of the ways and some of the schemes by turns."""
     whole = Verdict()
     for seed in seeds:
         chosen = [ways[(seed * each + k) % len(ways)] for k in range(each)]
-        whole.add(judged(generated(seed), chosen, few))
+        whole.add(judged(generated(seed), chosen, few=True))
     return whole

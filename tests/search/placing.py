@@ -1,8 +1,8 @@
 """Parts that are turned, mirrored and moved, in one another, some on a body of the model around.
 
-The oracle is that of a mirror: where the model moves by p, R, v, omega (in the body's axes), its image moves by
-o + Q S p, Q S R S, Q S v and -S omega (omega where nothing is mirrored), under the gravity Q S g. States of elements may
-have either sign in a mirror, as the slip of a tyre: what they do to the motion tells.
+The oracle is that of a mirror: where the model moves by p, R, v, omega (in axes of the body), its image moves by
+o + Q S p, Q S R S, Q S v and -S omega (omega where nothing is mirrored), under the gravity Q S g. States of elements
+may have either sign in a mirror, as the slip of a tyre: what they do to the motion tells.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ def main(given: Sequence[str] | None = None) -> int:
             print(sample.text())
         verdict = judged(sample, asked.way or WAYS)
         whole.add(verdict)
-        for _, finding in verdict.findings:
+        for *_, finding in verdict.findings:
             print(f"seed {seed}: {finding}", flush=True)
         for _, way, why in verdict.undecided:
             print(f"seed {seed}: {way} is undecided: {why}", flush=True)

@@ -11,12 +11,13 @@ import pytest
 from mbdfmu.forces import ForceElement
 from mbdfmu.joints import JointElement
 from search import forces, joints
-from search.case import REFERENCE, Case
+from search.case import REFERENCE, Case, Finding
 from search.drawing import Draw
 from search.fields import drawn, fits
 from search.generate import NUDGE, generated
 from search.joints import skeleton
-from search.judging import searched
+from search.judging import Verdict, searched
+from search.run import main
 from search.shrinking import smallest
 from search.signals import effort
 from search.sketch import Sample, Sketch
@@ -24,7 +25,7 @@ from search.ways import WAYS, judged
 
 PARTS = 10
 BY_NIGHT = 5000
-TURNS = 2, 5  # ways of each model by day and by night
+TURNS = 2  # ways of each model
 DECIDED = 0.8  # of all ways: a search that skips more says little
 SLOW = {4, 5, 8, 17, 18, 39, 40, 46, 59, 70}  # take more than a second
 KNOWN = {13}  # a dead point, which nothing is decided by
@@ -40,10 +41,18 @@ def test_all_ways_to_run_a_model_agree(part: int, counts: Callable[..., int]) ->
     seeds = (
         DAY[part * count : (part + 1) * count] if by_day else range(FIRST + part * count, FIRST + (part + 1) * count)
     )
-    print(f"seeds {seeds[0]} to {seeds[-1]}")
-    verdict = searched(seeds, list(WAYS), TURNS[not by_day], few=by_day)
-    assert not verdict.findings, f"python tests/search/run.py --seed SEED --shrink\n{verdict.text()}"
+    verdict = searched(seeds, list(WAYS), TURNS)
+    print(f"seeds {seeds[0]} to {seeds[-1]}: {verdict.text()}")
+    assert not verdict.findings, f"seeds {seeds[0]} to {seeds[-1]}\n{verdict.text()}"
     assert verdict.share >= DECIDED, verdict.text()
+
+
+def test_a_finding_says_the_command_that_runs_it_again(capsys: pytest.CaptureFixture[str]) -> None:
+    verdict = Verdict(findings=[(7, "schemes", Finding("scheme hht", "b1.place", 1.0, 1e-6))])
+    command = verdict.text().splitlines()[1]
+    assert command.split()[0] == "python"
+    assert main(command.split()[2:]) == 0
+    assert "100% decided" in capsys.readouterr().out
 
 
 def test_a_seed_gives_the_same_model_again() -> None:

@@ -220,9 +220,9 @@ def _rebuilt(case: Case, way: str, data: dict[str, Any]) -> Iterator[Finding]:
 
 
 def by_hand(case: Case) -> Iterator[Finding]:
-    """Other equations, integrated by another program."""
+    """Other equations, integrated by another program; it is slow, so for the first half."""
     bound = case.bound(REFERENCE["tolerance"], ORDER)
-    yield from judged(case, "independent equations", independent(case.sample, case.grid), bound)
+    yield from judged(case, "independent equations", independent(case.sample, case.grid[: POINTS // 2 + 1]), bound)
 
 
 def spatial(case: Case) -> Iterator[Finding]:
