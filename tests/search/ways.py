@@ -30,6 +30,7 @@ from search.space import NotSaid, in_space
 TOLERANCES = {2: 1e-8, 5: 1e-9, 8: 1e-10}  # by the order of a scheme: at least
 TIGHT: dict[str, Any] = {"scheme": "radau", "tolerance": 1e-9}
 CVODE = 1e-9  # relative tolerance; its errors are in proportion to it, up to 1200 times (seed 2002, 1e-7 to 1e-10)
+PIECES = 20 * POINTS  # of output, as CVode has a budget of steps for each
 EXCHANGED = 1e-8  # by which model exchange is bound: its absolute tolerances are looser for small states
 MODELICA = 1e-8  # of rumoca, which neither locates kinks nor projects as tightly
 NO_IMAGE = "has no mirror image", "no known sign in a mirrored"  # of a spring's table, of some reactions
@@ -344,7 +345,7 @@ def exchanged(case: Case) -> Iterator[Finding]:
         path = case.model.export_fmu(Path(folder) / "drawn.fmu", "native", interface="me2", **TIGHT)
         options: dict[str, Any] = {"inputs": case.sample.inputs or None, "record": recorded(case.model)}
         try:
-            found = mbd.fmu.simulate(path, case.sample.end, case.sample.end / POINTS, tolerance=CVODE, **options)
+            found = mbd.fmu.simulate(path, case.sample.end, case.sample.end / PIECES, tolerance=CVODE, **options)
         except (ModelError, StepFailed) as error:
             yield Finding("me2", f"ends: {error}", np.inf, bound)
             return
