@@ -194,8 +194,13 @@ class Model:
         assemble: Assembly = None,
         **settings: Any,
     ) -> Simulation:
-        """A simulation to be stepped from Python; `settings`: scheme, options, tolerance, step, ..."""
-        return self._started(parameters, start, assemble, None, settings)
+        """A simulation to be stepped from Python; `settings`: scheme, options, tolerance, step, ...
+
+        Events that are true with the start values have happened.
+        """
+        simulation = self._started(parameters, start, assemble, None, settings)
+        simulation.begin()
+        return simulation
 
     def _started(
         self,

@@ -133,8 +133,7 @@ void Driver::cross_break(const Break& next) {
     look();
 }
 
-// At the start signs are taken as they are; conditions that are true occur with the first step. The motion begins right
-// after a break at that time.
+// At the start signs are taken as they are. The motion begins right after a break at that time.
 void Driver::watch() {
     State& s = instance_.state;
     happenings_.forget();

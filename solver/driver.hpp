@@ -52,6 +52,8 @@ public:
     bool events_wait = false;
     bool waiting() const { return waiting_; }
     void let_happen();
+    // What is true at the start happens, so that what is shown there is what follows from it.
+    void begin();
     // Where the next step towards `t` is likely to end.
     double reach(double t) const;
 

@@ -52,6 +52,10 @@ void Driver::let_happen() {
     happenings_.act();
 }
 
+void Driver::begin() {
+    if (happenings_.any() && instance_.state.last_step == 0) let_happen();
+}
+
 void Driver::act_or_wait() {
     if (events_wait)
         waiting_ = true;

@@ -214,13 +214,18 @@ Answer Slave::enter_initialization() {
 Answer Slave::exit_initialization() {
     return attempt(Call::exit_initialization, [&] {
         Run& started = run();
+        tell_inputs();
+        const bool steps = kind_ == Kind::co_simulation && !event_mode_;  // else the environment asks for events
+        if (steps) all_or_nothing([&] { started.driver.begin(); });
+        current_ = false;
         signals();  // what cannot be reported is told here
         if (setting(Interface::log_level) >= level_warnings) {
             for (const auto& what : started.instance.set_by_motions()) say(Answer::warning, warning_log, what);
             for (const auto& label : started.instance.given_up())
                 say(Answer::warning, warning_log, label + " was a guess and is given up: the joints do not admit it");
         }
-        mode_ = kind_ == Kind::co_simulation && !event_mode_ ? Mode::step : Mode::event;
+        mode_ = steps ? Mode::step : Mode::event;
+        if (steps) tell_events();
     });
 }
 

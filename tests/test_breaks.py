@@ -224,6 +224,7 @@ PULSES = {
         for k in range(6)
     ],
     "if(time - tb < 0.1, 1, 0)": [(0.3, 0.4), (0.6, 0.7)],
+    "if(time > tb and tb > 0, 1, 0)": [(0.3, 1.0)],  # true right after the event
 }
 SCHEMES = pytest.mark.parametrize("scheme", [name for name in Scheme.names() if name != "welch1"])  # of first order
 

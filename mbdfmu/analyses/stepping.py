@@ -136,6 +136,12 @@ class Simulation:
         shared, unmet = shared_reactions(self.redundancies, self._model), unmet_switches(self._unmet)
         return [*self._rest_notes, *self._overlaps, *begun, *self._half_turns.notes(), *gaps, *failed, *shared, *unmet]
 
+    def begin(self) -> None:
+        """What is true at the start happens, with the inputs as they are now, before anything is shown."""
+        self._values = None
+        with translated(f"model '{self._model.description.name}': "):
+            self._native.begin()
+
     def __getitem__(self, name: str) -> float:
         if name not in self._index:
             raise ModelError(

@@ -89,6 +89,9 @@ class FmuSimulation:
         except StepFailed as error:
             raise ModelError(str(error)) from None
 
+    def begin(self) -> None:
+        """Nothing is left to do: it has begun where the initialisation has ended."""
+
     def end(self) -> None:
         """Terminate; not for an FMU that has given up."""
         self._fmu.end()
