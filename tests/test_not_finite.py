@@ -49,6 +49,18 @@ def test_a_run_ends_with_the_signal_and_keeps_what_is_done(scheme: str) -> None:
     assert kept.time == pytest.approx(np.arange(5) / 10) and np.isfinite(kept["y"]).all()
 
 
+@pytest.mark.parametrize(("value", "wrong"), [(np.inf, "inf"), (np.nan, "nan"), ("two", "'two'")])
+def test_an_input_that_goes_wrong_ends_the_run_and_keeps_what_is_done(value: object, wrong: str) -> None:
+    model = mbd.Model("driven", gravity=(0, 0))
+    model.add("u", mbd.Input())
+    model.add("ball", mbd.Body(mass=1, inertia=1, free=True))
+    with pytest.raises(mbd.StepFailed, match=rf"{wrong}.*") as caught:
+        model.simulate(1.0, 0.1, inputs=lambda t: {"u": 1.0 if t < 0.55 else value})
+    kept = caught.value.result
+    assert not kept.complete and "'u'" in kept.message and kept.time[-1] > 0.39
+    assert np.isfinite(kept["u"]).all()
+
+
 def test_what_is_not_recorded_does_no_harm() -> None:
     assert pole().simulate(1.0, 0.1, record="x").complete
 

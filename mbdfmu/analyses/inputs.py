@@ -146,8 +146,10 @@ def _checked_function(function: Function, known: list[str]) -> Function:
             raise ModelError(f"the input function must return a mapping name -> value, found {type(values).__name__}")
         _check_names(values, known)
         for name, value in values.items():
-            if not isinstance(value, Real):
-                raise ModelError(f"the input function gives {value!r} for '{name}' at t = {t:g} s; it must be a number")
+            if not (isinstance(value, Real) and math.isfinite(value)):
+                raise ModelError(
+                    f"the input function gives {value!r} for '{name}' at t = {t:g} s; it must be a finite number"
+                )
         return {name: float(value) for name, value in values.items()}
 
     return checked

@@ -110,8 +110,12 @@ def simulate(
 
 
 def _set_inputs(simulation: Simulation, inputs: InputSchedule, t: float, t_next: float) -> None:
-    for name, (value, slope) in inputs.at(t, t_next).items():
-        simulation.set_input(name, value, slope)
+    """What an input cannot be ends the run as a step that fails does, so that what is done is kept."""
+    try:
+        for name, (value, slope) in inputs.at(t, t_next).items():
+            simulation.set_input(name, value, slope)
+    except ModelError as error:
+        raise StepFailed(str(error)) from None
 
 
 def _snapped(times: NDArray[np.float64], knots: NDArray[np.float64], near: float) -> NDArray[np.float64]:

@@ -139,7 +139,11 @@ class SampledPart(Part):
 
     def _is_due(self) -> Any:
         """Whether there is a sample at the present time that does not count yet."""
-        return either(self.symbol("samples") < 0.5, Symbol("time") >= self._instant("samples", -self.late))
+        return either(self._since_begin(-0.5) < 0, Symbol("time") >= self._instant("samples", -self.late))
+
+    def _since_begin(self, count: float) -> Any:
+        """Above 0 where more than `count` samples are taken, as a time; there are -1 until the time of the first is known."""
+        return self._size * (self.symbol("samples") - count)
 
     def _is_to_appear(self) -> Any:
         """Whether outputs belong to the present time that do not act yet."""
@@ -176,18 +180,19 @@ class SampledPart(Part):
     def sections(self, inputs: Inputs) -> Sections:
         from mbdfmu.description import Event
 
+        known: dict[str, float | str] = {self.name("begin"): "time", self.name("samples"): 0.0}
+        begin = Event(when=text_of(self._since_begin(-0.5) < 0), set=known, text="the time of the first sample")
+        reached = Symbol("time") > self._instant("samples", self.late)
         text = f"a sample of {type(self.controller).type_name}"
-        # Before the first one, `begin` says nothing; both sides are of the size of a sample time.
-        first, reached = self._size * (0.5 - self.symbol("samples")) > 0, self._instant("samples", self.late)
-        event = Event(when=text_of(either(first, Symbol("time") > reached)), set=self._sample(inputs), text=text)
-        return {**super().sections(inputs), "events": {self.name("sample"): event}}
+        sample = Event(when=text_of(both(self._since_begin(-0.5) > 0, reached)), set=self._sample(inputs), text=text)
+        return {**super().sections(inputs), "events": {self.name("start"): begin, self.name("sample"): sample}}
 
     def late_events(self) -> Sections:
         from mbdfmu.description import Event
 
         if not self.places:
             return {}
-        begun = self._size * (self.symbol("samples") - 0.5) > 0
+        begun = self._since_begin(0.5) > 0
         # What no delay separates from the samples at that time has to come behind all of them.
         reached = self._appearance(self.late if self.delayed else 2 * self.late)
         held: dict[str, float | str] = {
@@ -203,7 +208,7 @@ class SampledPart(Part):
     def _sample(self, inputs: Inputs) -> dict[str, float | str]:
         """What a sample sets, by the values just before it."""
         law, count = self.law(inputs), self.symbol("samples")
-        found = {"begin": where(count < 0.5, Symbol("time"), self.symbol("begin")), "samples": count + 1}
+        found = {"samples": count + 1}
         found |= {name: self.symbol(name) + self._size * rate for name, rate in law.rates.items()}
         found |= {f"{name}_held": value for name, value in law.memory.items()}
         for port, value in law.outputs.items():
@@ -228,7 +233,7 @@ class SampledPart(Part):
 
         controller = self.controller
         found = {self.name("begin"): State(rate=0.0, unit="s", text="time of the first sample")}
-        found[self.name("samples")] = State(rate=0.0, text="that have been taken")
+        found[self.name("samples")] = State(rate=0.0, start=-1.0, text="that have been taken; -1 before the start")
         if self.places:
             found[self.name("shown")] = State(rate=0.0, text="samples whose outputs have appeared")
         moving: dict[str, base.State | base.Memory] = dict(controller.states)
