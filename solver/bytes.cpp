@@ -122,7 +122,8 @@ void each_vector(S& s, F&& f) {
     f("q", s.q, true), f("v", s.v, true), f("a", s.a, false), f("lambda", s.lambda, false), f("x", s.x, true);
     f("xdot", s.xdot, false), f("y", s.y, false), f("u", s.u, true), f("udot", s.udot, true);
     f("parameters", s.parameters, true), f("turns", s.turns, true), f("hold", s.hold, true), f("sizes", s.sizes, true);
-    f("memory", s.memory, false), f("before", s.before, true), f("looked_at", s.looked_at, true);
+    f("seen", s.seen, false), f("slopes", s.slopes, false), f("memory", s.memory, false), f("before", s.before, true),
+        f("looked_at", s.looked_at, true);
 }
 
 void write_redundancies(const std::vector<Redundancy>& all, Writer& to) {
@@ -250,7 +251,8 @@ void check_lengths(const State& s, const System& system) {
     check_length("parameters", s.parameters.size(), count(system.np));
     check_length("turns", s.turns.size(), count(system.turns));
     check_length("sides", s.sides.size(), indicators);
-    check_length("sizes", s.sizes.size(), indicators);
+    for (const auto& [what, of] : {std::pair{"sizes", &s.sizes}, {"seen", &s.seen}, {"slopes", &s.slopes}})
+        check_length(what, of->size(), indicators);
     if (!s.before.empty()) check_length("before", s.before.size(), count(system.nv + system.n()));
 }
 

@@ -13,6 +13,9 @@ constexpr int poll_interval = 256;
 constexpr double shortest_remainder = 1e-5;  // of the last step
 constexpr double least_factor = 0.2;
 constexpr double failure_factor = 0.25;  // after a corrector that failed
+constexpr double doubled = 2;            // at most, where reactions have to be followed from step to step
+constexpr double unknown_course = 0.1;   // of a step: the first one after an event, where the same holds
+constexpr int most_halvings = 6;         // of a step for what it may have passed over
 constexpr double least_jerk = 1e-10;     // of the model's length
 constexpr double rounding = 1e-12;       // of the model's length, or rad: what it opens
 // What feedback leaves open is 0.3 times the tolerance on the average, 5 times at most (200 random mechanisms).
@@ -171,12 +174,22 @@ void Driver::accept(const StepResult& result, double h) {
 }
 
 // Takes a step that has succeeded, to t. False where something occurred on the way: the motion has started anew there.
-bool Driver::taken(const StepResult& result, double h, double t) {
+// Where it may have passed over something it is taken back, if `strict`, and half of it is `clear`.
+bool Driver::taken(StepResult& result, double h, double t, bool strict) {
     const bool watched = happenings_.any();
     if (watched) before_ = instance_.state;
     accept(result, h);
     instance_.state.t = t;
-    return !watched || !occurred(h);
+    if (!watched) return true;
+    happenings_.see();
+    if (strict && !(happenings_.excess() > 0) && happenings_.may_have_occurred(h)) {
+        instance_.state = before_;
+        --statistics.steps;
+        result.clear = 0.5;
+        return true;
+    }
+    happenings_.remember_slopes(h);
+    return !occurred(h);
 }
 
 // A remainder far below the last step is crossed by its Taylor polynomial, whose error is smaller than that of any
@@ -193,7 +206,9 @@ void Driver::cross_without_step(double t) {
     if (watched) before_ = s;
     drift(d);
     s.t = t;
-    if (watched) occurred(d);
+    if (!watched) return;
+    happenings_.see();
+    occurred(d);
 }
 
 std::string Driver::gap_note(const std::string& scheme) const {
@@ -362,7 +377,8 @@ double Driver::reach(double t) const {
 // The size of the next step after one of size h that was accepted.
 void Driver::follow(double h, double error, bool after_rejection) {
     State& s = instance_.state;
-    const double proposal = h * accepted_factor(error, after_rejection);
+    const double factor = accepted_factor(error, after_rejection);
+    const double proposal = h * (happenings_.depend_on_reactions() ? std::min(factor, doubled) : factor);
     if (h > 0.75 * s.h || after_rejection)
         s.h = proposal == h && !after_rejection ? s.h : proposal;
     else
@@ -402,6 +418,7 @@ void Driver::controlled_steps(double t, double until, Poll poll, void* context, 
     if (options_.largest_step > 0) limit_steps((t - s.t) / options_.largest_step, options_.largest_step, "largest");
     if (s.h <= 0) s.h = first_step(t - s.t);
     bool after_rejection = false;
+    int halved = 0;  // in a row, for what may have occurred within a step
     for (long k = 1; s.t < t; ++k) {
         if (options_.largest_step > 0) s.h = std::min(s.h, options_.largest_step);
         bool last = false;
@@ -412,13 +429,16 @@ void Driver::controlled_steps(double t, double until, Poll poll, void* context, 
         result.error = std::max(result.error, std::pow(result.turn, scheme_->error_order()));
         look_at_gaps(result, h);
         if (to > t && result.passed() && !scheme_->keep(instance_, statistics)) result.status = Status::not_finite;
+        const bool done = result.passed(), arrived = done && taken(result, h, to, halved < most_halvings);
         if (result.passed()) {
-            const bool arrived = taken(result, h, to);
+            halved = 0;
             follow(h, result.error, after_rejection);
             after_rejection = false;
             if (to > t) s.ahead = s.t, s.t -= h, within_last_step(t);
+            if (!arrived && happenings_.depend_on_reactions()) s.h *= unknown_course;
             if (!arrived || paused()) return;
         } else {
+            halved += done;
             after_rejection = cut(result, h) || after_rejection;
         }
         if (poll && k % poll_interval == 0 && s.t < t && poll(context)) {

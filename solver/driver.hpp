@@ -119,7 +119,7 @@ private:
     bool short_of_a_step(double d) const;
     void drift(double d);
     void cross_without_step(double t);
-    bool taken(const StepResult& result, double h, double t);
+    bool taken(StepResult& result, double h, double t, bool strict = false);
     double accepted_factor(double error, bool after_rejection) const;
     bool singular_pose_passed(double h);
     void keep_rows_independent(double h);

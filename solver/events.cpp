@@ -63,9 +63,8 @@ void Driver::act_or_wait() {
         happenings_.act();
 }
 
-// After a step of size h from `before_`.
+// After a step of size h from `before_`, at whose end indicators have been seen.
 bool Driver::occurred(double h) {
-    happenings_.see();
     if (happenings_.excess() > 0) locate(h);
     if (!(happenings_.excess() > 0)) {
         happenings_.remember_sides(true);

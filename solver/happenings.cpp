@@ -5,6 +5,7 @@ namespace mbd {
 namespace {
 
 constexpr double rearmed = 1e-7;  // of the largest value so far
+constexpr double flat = 1e-3;     // the same: a bend that hides nothing
 constexpr long longest_burst = 1000;
 constexpr double standstill = 1e-6;  // of a step: time that hardly advances
 constexpr double nothing = -std::numeric_limits<double>::infinity();
@@ -95,7 +96,32 @@ void Happenings::remember_sides(bool moved) {
         if (g < (kind == Switches::EVENT ? -rearmed * s.sizes[k] : 0.0)) s.sides[k] = 0;
         if (moved && kind == Switches::IMPACT) s.sides[k] = 0;
         if (std::isfinite(g)) s.sizes[k] = std::max(s.sizes[k], std::fabs(g));
+        s.seen[k] = followed(k);
     }
+}
+
+// What tells how near it is: of a contact at rest its reaction, whatever ends it besides.
+double Happenings::followed(std::size_t k) const {
+    const auto& one = instance_.system.switches.indicators[k];
+    return instance_.rests(one) ? instance_.lambda[one.row] : indicators_[k];
+}
+
+bool Happenings::may_have_occurred(double h) const {
+    const State& s = instance_.state;
+    for (std::size_t k = 0; k < indicators_.size(); ++k) {
+        const auto& one = instance_.system.switches.indicators[k];
+        if (s.sides[k] != 0 || !instance_.is_reported(one)) continue;
+        const double first = s.seen[k], last = followed(k), slope = std::isnan(s.slopes[k]) ? 0 : s.slopes[k];
+        const double bend = std::fabs(last - first - slope * h);
+        const double size = instance_.rests(one) ? instance_.largest_reaction() : s.sizes[k];
+        if (bend > flat * size && bend > -std::max(first, last)) return true;
+    }
+    return false;
+}
+
+void Happenings::remember_slopes(double h) {
+    State& s = instance_.state;
+    for (std::size_t k = 0; k < indicators_.size(); ++k) s.slopes[k] = (followed(k) - s.seen[k]) / h;
 }
 
 // ---------------------------------------------------------------- what happens
@@ -133,6 +159,7 @@ void Happenings::act() {
     rearm();
     for (bool first = true; gather(first); first = false) happen();
     remember_sides(false);
+    std::fill(instance_.state.slopes.begin(), instance_.state.slopes.end(), State::unknown);
 }
 
 // What occurs here. A crossing is followed by a new start only, so that one is enough.

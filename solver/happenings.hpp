@@ -36,6 +36,11 @@ public:
     // or may occur again.
     double watched(std::size_t k) const;
     void remember_sides(bool moved);
+    // Whether something that depends on reactions may have been true within the step of size h that has just been made,
+    // and is no more: errors of q, v and X say nothing of it (T9.11).
+    bool depend_on_reactions() const { return any() && instance_.indicators_are_reported(); }
+    bool may_have_occurred(double h) const;
+    void remember_slopes(double h);
     // Whether something is true at the state that was not; inputs, parameters or a start may have made it so.
     bool found();
     void act();  // all that occurs at this time, in the order of the model; what follows from it at once, after that
@@ -56,6 +61,7 @@ private:
     std::vector<double> breaks_;
 
     double excess(std::size_t k) const;
+    double followed(std::size_t k) const;
     bool gather(bool first);
     void rearm();
     void happen();

@@ -218,6 +218,8 @@ void Instance::place_at_start() {
     state.hold.assign(system.nc, 0.0);
     state.sides.assign(system.switches.indicators.size(), 0);
     state.sizes.assign(system.switches.indicators.size(), 0.0);
+    state.seen.assign(system.switches.indicators.size(), 0.0);
+    state.slopes.assign(system.switches.indicators.size(), State::unknown);
     state.events = state.burst = 0;
     state.redundancies.clear();
     leave_out();

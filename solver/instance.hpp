@@ -34,7 +34,8 @@ inline double instant(double t) { return 4 * std::numeric_limits<double>::epsilo
 // Instance and in another process too (solver/bytes.hpp).
 struct State {
     static constexpr double never = std::numeric_limits<double>::lowest();  // before all times
-    std::uint32_t model = 0;                                                // System::identity
+    static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+    std::uint32_t model = 0;  // System::identity
     double t = 0;
     double h = 0;  // step size that the error control would take next, 0 before the first step
     // End of the last step where the state shown lies within it; what goes on from there is in `memory`.
@@ -52,6 +53,7 @@ struct State {
     std::vector<double> hold;              // of every row: what its value is held at
     std::vector<char> sides;               // of every indicator: whether it was positive
     std::vector<double> sizes;             // and how large it has been
+    std::vector<double> seen, slopes;      // its last value, and its slope over the last step, unknown after a start
     long events = 0;                       // that have occurred
     long burst = 0;                        // of these, since `burst_began`, while time hardly advances
     double burst_began = 0;
@@ -155,7 +157,10 @@ public:
     // ---- rows on and off (switches.cpp)
     bool is_active(int row) const;
     void switch_row(int row, bool on);
-    bool indicators_are_reported() const;           // whether they depend on what is reported
+    bool indicators_are_reported() const;              // whether any of them depends on what is reported
+    bool rests(const Switches::Indicator& one) const;  // a contact
+    double largest_reaction() const;                   // that is reported
+    bool is_reported(const Switches::Indicator& one) const { return one.reported || rests(one); }
     void indicators(double* out);                   // of events, at the state and what is reported there
     void set_states(int indicator);                 // what it makes of them, by the state and what is reported there
     void collide(const std::vector<int>& hitting);  // indicators of impacts: new velocities, contacts at rest hold
@@ -290,7 +295,6 @@ private:
 
     // ---- rows on and off (switches.cpp)
     void leave_out();
-    bool rests(const Switches::Indicator& one) const;
     std::vector<int> repeating() const;  // unknowns of rows left out because they repeat others
     std::vector<Contact> contacts(const std::vector<int>& hitting);
     void exchange_impulses(const std::vector<Contact>& contacts);

@@ -132,7 +132,13 @@ bool Instance::rests(const Switches::Indicator& one) const {
 // Whether what indicators say depends on what is reported.
 bool Instance::indicators_are_reported() const {
     const auto& all = system.switches.indicators;
-    return std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.reported || rests(one); });
+    return std::any_of(all.begin(), all.end(), [&](const auto& one) { return is_reported(one); });
+}
+
+double Instance::largest_reaction() const {
+    double largest = 0;
+    for (double l : lambda) largest = std::max(largest, std::fabs(l));
+    return largest;
 }
 
 // Indicators at the state. That of a contact at rest is what it would have to pull, or that it ends there.
@@ -142,8 +148,7 @@ void Instance::indicators(double* out) {
     indicators_.resize(system.switches.outputs());
     system.indicators(state_point(), work, indicators_.data());
     std::copy_n(indicators_.begin(), all.size(), out);
-    double largest = 0;
-    for (double l : lambda) largest = std::max(largest, std::fabs(l));
+    const double largest = largest_reaction();
     for (std::size_t k = first; k < all.size(); ++k)
         if (rests(all[k])) out[k] = std::max(lambda[all[k].row] - pulls * largest, indicators_[all.size() + k - first]);
 }

@@ -142,7 +142,7 @@ class SampledPart(Part):
         return either(self._since_begin(-0.5) < 0, Symbol("time") >= self._instant("samples", -self.late))
 
     def _since_begin(self, count: float) -> Any:
-        """Above 0 where more than `count` samples are taken, as a time; there are -1 until the time of the first is known."""
+        """Above 0 where more than `count` samples are taken, as a time; at the start there are -1."""
         return self._size * (self.symbol("samples") - count)
 
     def _is_to_appear(self) -> Any:

@@ -1,0 +1,81 @@
+"""What reactions decide is not passed over, whatever the interval of output: errors of motions say nothing of it."""
+
+from __future__ import annotations
+
+from math import asin, pi
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mbdfmu as mbd
+from mbdfmu.schemes import Scheme
+
+END = 8.1
+LOAD = "-10 + 11*sin(2*pi*time)"  # lifts what rests once in each second, for a twentieth of it
+
+
+def lifted() -> mbd.Model:
+    """A mass on a floor."""
+    data: dict[str, Any] = {
+        "format_version": 1, "name": "lifted", "mass": {"s": 1},
+        "coordinates": {"s": {"unit": "m", "force": LOAD}},
+        "impacts": {"wall": {"gap": "s", "restitution": 0}},
+    }  # fmt: skip
+    return mbd.Model.from_description(mbd.Description(**data))
+
+
+def held(dimensions: int) -> mbd.Model:
+    """A body that a joint holds, and a counter of the times at which this has to pull."""
+    ground, b = {"body": "ground"}, {"body": "b"}
+    force = [0, LOAD, 0][:dimensions]
+    reaction = "seat.reaction.y" if dimensions == 2 else "seat.force.y"
+    data: dict[str, Any] = {
+        "format_version": 1, "name": "held", "dimensions": dimensions, "gravity": [0] * dimensions,
+        "bodies": {"b": {"mass": 1, "inertia": 1 if dimensions == 2 else [1, 1, 1]}},
+        "joints": {"seat": {"type": "fixed", "i": ground, "j": b}},
+        "forces": {"load": {"type": "vector", "i": ground, "j": b, "force": force}},
+        "states": {"n": {"rate": 0}},
+        "events": {"pulled": {"when": f"{reaction} < 0", "set": {"n": "n + 1"}}},
+    }  # fmt: skip
+    return mbd.Model.from_description(mbd.Description(**data))
+
+
+def releases(run: mbd.Result) -> list[float]:
+    return [t for t, name in run.events if name == "wall.release"]
+
+
+@pytest.mark.parametrize("scheme", Scheme.names())
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-6])
+@pytest.mark.parametrize("output", [END, 0.01])
+def test_what_rests_is_let_go(scheme: str, tolerance: float, output: float) -> None:
+    run = lifted().simulate(END, output, scheme=scheme, tolerance=tolerance)
+    assert releases(run) == pytest.approx([asin(10 / 11) / (2 * pi) + k for k in range(8)], abs=1e-6)
+    assert run["s"][-1] == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+@pytest.mark.parametrize("scheme", Scheme.names())
+def test_an_event_on_a_reaction_is_seen(scheme: str, dimensions: int) -> None:
+    assert held(dimensions).simulate(END, END, scheme=scheme)["n"][-1] in (8, 9)
+
+
+@pytest.mark.parametrize("runtime", ["native", "python"])
+def test_one_long_step_of_an_fmu_sees_it_too(tmp_path: Path, runtime: Any) -> None:
+    lifted().export_fmu(tmp_path / "x.fmu", runtime=runtime)
+    run = mbd.fmu.simulate(tmp_path / "x.fmu", 6.9, 2.3)
+    assert run["s"] == pytest.approx(lifted().simulate(6.9, 2.3)["s"], abs=1e-9)
+    best = lifted().simulate(2.3, 0.01, scheme="dop853", tolerance=1e-9)
+    assert run["s"][1] == pytest.approx(best["s"][-1], abs=1e-4)
+    assert run["s"][1] > 1e-3
+
+
+def test_saved_states_go_on_with_the_same_steps() -> None:
+    simulation = lifted().start()
+    simulation.advance(1.05)
+    saved = simulation.save()
+    simulation.advance(END)
+    other = lifted().start()
+    other.restore(saved)
+    other.advance(END)
+    assert other.save().to_bytes() == simulation.save().to_bytes()
