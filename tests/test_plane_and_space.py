@@ -58,6 +58,8 @@ def accelerations(built: mbd.Model, dimensions: int, pose: dict[str, float], spe
 
 
 BEAM = {"type": "beam", "length": 0.8, "elastic_modulus": 1e6, "area": 1e-3, "damping": 0.01}
+SPRING = {"type": "translational", "stiffness": 40, "damping": 3, "free_length": 0.5}
+CONTACT = {"stiffness": 1e4, "dissipation": 0.2, "coefficient": 0.3}
 FORCES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "bushing": (
         {"type": "bushing", "stiffness": [3e2, 5e2], "damping": [2, 1], "torsional_stiffness": 7,
@@ -69,6 +71,24 @@ FORCES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {**BEAM, "second_moment": 1e-6},
         {**BEAM, "second_moment": [3e-6, 2e-6, 1e-6], "shear_modulus": 4e5},
     ),
+    "friction": (
+        {"type": "friction", "normal_force": 30, "coefficient": 0.3, "viscous": 2, "axis": [0.6, 0.8]},
+        {"type": "friction", "normal_force": 30, "coefficient": 0.3, "viscous": 2, "axis": [0.6, 0.8, 0]},
+    ),
+    "friction on a plane": (
+        {"type": "friction", "normal_force": 30, "coefficient": 0.3, "static_coefficient": 0.4, "stribeck_speed": 1},
+        {"type": "friction", "normal_force": 30, "coefficient": 0.3, "static_coefficient": 0.4, "stribeck_speed": 1,
+         "plane": [0, 1, 0]},
+    ),
+    "translational": ({**SPRING, "axis": [0.6, 0.8]}, {**SPRING, "axis": [0.6, 0.8, 0]}),
+    "rotational": ({"type": "rotational", "stiffness": 5, "damping": 0.1},) * 2,
+    "drag": ({"type": "drag", "area": 0.2, "coefficient": 1, "wind": [2, -1]},
+             {"type": "drag", "area": 0.2, "coefficient": 1, "wind": [2, -1, 0]}),
+    "sphere_plane": ({**CONTACT, "type": "sphere_plane", "radius": 0.8, "axis": [0.6, 0.8]},
+                     {**CONTACT, "type": "sphere_plane", "radius": 0.8, "axis": [0.6, 0.8, 0]}),
+    "sphere_sphere": ({**CONTACT, "type": "sphere_sphere", "radius_i": 0.5, "radius_j": 0.3},) * 2,
+    "sphere_box": ({**CONTACT, "type": "sphere_box", "radius": 0.3, "size": [1.0, 0.9]},
+                   {**CONTACT, "type": "sphere_box", "radius": 0.3, "size": [1.0, 0.9, 7.0]}),
 }  # fmt: skip
 
 
