@@ -135,7 +135,7 @@ def test_a_model_reaches_its_reference(name: str, at: int) -> None:
 
 
 def test_the_angles_of_andrews_are_right_to_five_digits() -> None:
-    """Absolute, of angles up to 15.8 rad. Errors of 1e-4 at 0.01 s cancel in part at 0.03 s: the median of many runs."""
+    """Absolute, of angles up to 15.8 rad. Errors of 1e-4 at 0.01 s cancel in part at 0.03 s: hence a median of runs."""
     data = reference("andrews")
     angles = [n for n in data["signals"] if kind(n) == "positions"]
     assert len(angles) == 7
