@@ -232,8 +232,8 @@ def test_an_event_may_occur_again_at_the_start(tmp_path: Path) -> None:
         "down": {"when": "a >= 1", "set": {"a": 0, "n": "n + 1"}}, "up": {"when": "a <= 0 and n < 2", "set": {"a": 1}},
     }  # fmt: skip
     model = swing(states={"a": {"rate": 0, "start": 1}, "n": {"rate": 0}}, events=events, outputs={"now": "10*n + a"})
-    assert model.simulate(0.2, 0.1)["now"][-1] == 20
-    assert simulated(exported(model, tmp_path), "swing", 0.2, {})["m.now"][-1] == 20
+    theirs = simulated(exported(model, tmp_path), "swing", 0.2, {})["m.now"]
+    assert set(model.simulate(0.2, 0.1)["now"]) == set(theirs) == {20}  # the first row too
 
 
 def test_events_that_follow_with_other_parameters_stop_the_text(tmp_path: Path) -> None:
