@@ -391,7 +391,9 @@ void Driver::follow(double h, double error, bool after_rejection) {
 void Driver::look_at_gaps(StepResult& result, double h) {
     const bool stands = options_.step > 0 ? result.status == Status::done : result.passed();
     if (!gaps_.any() || !stands) return;
-    result.clear = gaps_.part(scheme_->end(), h, options_.tolerance * instance_.length());
+    const State& s = instance_.state;
+    const Gaps::End begin{s.q.data(), s.v.data(), s.x.data()};
+    result.clear = gaps_.part(begin, s.t, scheme_->end(), h, options_.tolerance * instance_.length());
     if (result.clear < 1) result.culprit = gaps_.passed();
 }
 

@@ -26,7 +26,8 @@ Exchange::Exchange(Instance& instance)
       index1_(instance.system),
       projection_(instance.system),
       before_(state_count()),
-      after_(state_count()) {}
+      after_(state_count()),
+      gaps_(instance) {}
 
 // ---------------------------------------------------------------- lifecycle
 
@@ -44,9 +45,11 @@ void Exchange::start(double tolerance) {
     for (int k = 0; k < system_.nv; ++k)  // from rest, accelerations show it
         memory(PACE) = std::max(memory(PACE), std::sqrt(std::fabs(s.a[k]) / instance_.unit(k)));
     memory(GAIN) = std::max(gain_over_pace * memory(PACE), least_gain);
-    fresh_ = false;
+    forget_places();
     if (happenings_.any()) happenings_.take_sides();
 }
+
+void Exchange::forget_places() { fresh_ = last_.known = earlier_.known = false; }
 
 void Exchange::restore(const State& saved) {
     check(saved, system_);
@@ -62,7 +65,7 @@ void Exchange::restore(const State& saved) {
         throw;
     }
     happenings_.restore(saved);
-    fresh_ = false;
+    forget_places();
 }
 
 void Exchange::set_input(int index, double value, double rate) {
@@ -156,8 +159,28 @@ void Exchange::accelerate(bool with_reactions) {
 
 void Exchange::evaluate() { accelerate(true); }
 
+// The steps are the integrator's, and what it tries is all that is known of them: from one place to a later one nothing
+// passes through a gap (9.6). Where it goes back it has refused a step.
+void Exchange::look_at_gaps() {
+    if (!gaps_.any()) return;
+    const State& s = instance_.state;
+    const double t = memory(TIME);
+    if (last_.known && last_.t < t) std::swap(last_, earlier_);
+    if (earlier_.t >= t) earlier_.known = false;
+    last_ = {true, t, s.q, s.v, s.x};
+    if (!earlier_.known) return;
+    const double clear =
+        gaps_.part(earlier_.end(), earlier_.t, last_.end(), t - earlier_.t, memory(TOLERANCE) * instance_.length());
+    if (clear == 1) return;
+    last_.known = false;
+    throw StepFailed("bodies pass through each other or meet unseen between t = " + number(earlier_.t, 6) + " s and " +
+                     number(t, 6) + " s: " + gaps_.passed() + "; take smaller steps, of " +
+                     number(clear * (t - earlier_.t), 2) + " s there");
+}
+
 // Rotations: e' = e o (0, omega)/2 + gain/2 (1 - |e|^2) e, where the norm is stable (T20.12).
 void Exchange::derivatives(double* to) {
+    look_at_gaps();
     accelerate(false);
     const State& s = instance_.state;
     for (int k = 0; k < system_.nv; ++k)
@@ -345,6 +368,7 @@ Exchange::Update Exchange::update() {
     if (happenings_.found()) happenings_.act();
     instance_.follow_turns();
     adapt_gain(0);
+    last_.known = earlier_.known = false;
     states(after_.data());
     return {passed || before_ != after_, memory(NEXT)};
 }

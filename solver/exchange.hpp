@@ -8,6 +8,7 @@
 #pragma once
 #include <vector>
 
+#include "gaps.hpp"
 #include "happenings.hpp"
 #include "instance.hpp"
 #include "schemes/treatments.hpp"
@@ -74,6 +75,15 @@ private:
     Projection projection_;
     bool fresh_ = false, with_reactions_ = false;  // what is reported
     std::vector<double> before_, after_;
+    // Where the integrator has asked for derivatives: last, and last before the time at which it stands.
+    struct Place {
+        bool known = false;
+        double t = 0;
+        std::vector<double> q, v, x;
+        Gaps::End end() const { return {q.data(), v.data(), x.data()}; }
+    };
+    Gaps gaps_;
+    Place last_, earlier_;
     State tried_;  // where the integrator stands, while it is looked where joints are closed
 
     std::size_t memory_size() const { return QUATERNIONS + 4 * static_cast<std::size_t>(system_.spatial_bodies()); }
@@ -82,6 +92,8 @@ private:
     double memory(Memory what) const { return instance_.state.memory[what]; }
     double& memory(Memory what) { return instance_.state.memory[what]; }
     void accelerate(bool with_reactions);
+    void look_at_gaps();
+    void forget_places();
     void look_ahead();
     void show_time();
     bool at_break() const;

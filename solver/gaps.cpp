@@ -48,7 +48,7 @@ Gaps::Gaps(Instance& instance) : instance_(instance) {
 
 void Gaps::see(const End& at, View& view, std::size_t count) {
     const State& st = instance_.state;
-    const Point p = instance_.point(st.t + view.part * h_, at.q, at.v, st.a.data(), st.lambda.data(), at.x,
+    const Point p = instance_.point(t_ + view.part * h_, at.q, at.v, st.a.data(), st.lambda.data(), at.x,
                                     st.xdot.data(), st.y.data());
     instance_.system.look_at_gaps(p, instance_.work, count, view.seen.data());
 }
@@ -56,32 +56,30 @@ void Gaps::see(const End& at, View& view, std::size_t count) {
 // Quaternions move by e' = e o (0, omega)/2.
 void Gaps::see_between(double part, View& view) {
     const System& s = instance_.system;
-    const State& st = instance_.state;
     view.part = part;
     for (int k = 0; k < s.nv; ++k) {
-        const Cubic path(st.q[k], h_ * st.v[k], to_.q[k], h_ * to_.v[k]);
+        const Cubic path(from_.q[k], h_ * from_.v[k], to_.q[k], h_ * to_.v[k]);
         q_[k] = path.at(part), v_[k] = path.rate(part) / h_;
     }
     for (int b = 0; b < s.spatial_bodies(); ++b) {
         const int at = s.nv + 4 * b, w = 6 * b + 3;
         double first[4], last[4];
-        turning(&st.q[at], load(&st.v[w]), first), turning(to_.q + at, load(to_.v + w), last);
+        turning(from_.q + at, load(from_.v + w), first), turning(to_.q + at, load(to_.v + w), last);
         double size = 0;
         for (int k = 0; k < 4; ++k) {
-            q_[at + k] = Cubic(st.q[at + k], h_ * first[k], to_.q[at + k], h_ * last[k]).at(part);
+            q_[at + k] = Cubic(from_.q[at + k], h_ * first[k], to_.q[at + k], h_ * last[k]).at(part);
             size += q_[at + k] * q_[at + k];
         }
         for (int k = 0; k < 4; ++k) q_[at + k] /= std::sqrt(size);
-        for (int k = 0; k < 3; ++k) q_[w + k] = 0, v_[w + k] = (1 - part) * st.v[w + k] + part * to_.v[w + k];
+        for (int k = 0; k < 3; ++k) q_[w + k] = 0, v_[w + k] = (1 - part) * from_.v[w + k] + part * to_.v[w + k];
     }
-    for (int k = 0; k < s.nx; ++k) x_[k] = (1 - part) * st.x[k] + part * to_.x[k];
+    for (int k = 0; k < s.nx; ++k) x_[k] = (1 - part) * from_.x[k] + part * to_.x[k];
     see({q_.data(), v_.data(), x_.data()}, view);
 }
 
-double Gaps::part(const End& end, double h, double rounding) {
+double Gaps::part(const End& begin, double t, const End& end, double h, double rounding) {
     const System& s = instance_.system;
-    const State& st = instance_.state;
-    to_ = end, h_ = h;
+    from_ = begin, to_ = end, t_ = t, h_ = h;
     std::copy_n(end.q, s.nq(), q_end_.begin());
     s.settle_turned(q_end_.data());
     to_.q = q_end_.data();
@@ -89,7 +87,7 @@ double Gaps::part(const End& end, double h, double rounding) {
     see(to_, end_, s.gaps.size());
     if (closed(end_)) return 1;
     see(to_, end_);
-    see({st.q.data(), st.v.data(), st.x.data()}, begin_);
+    see(from_, begin_);
     set_limits(rounding);
     const double free = clear(begin_, end_, finest);
     return free < 1 || !(doubtful() || bounced(rounding)) ? free : 0.5;

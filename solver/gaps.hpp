@@ -17,9 +17,9 @@ public:
     explicit Gaps(Instance& instance);
 
     bool any() const { return !instance_.system.gaps.empty(); }
-    // How much of a step of size h, from the state to `end`, may be taken: all of it is 1. What closes by less than
+    // How much of a step of size h from `begin` at t to `end` may be taken: all of it is 1. What closes by less than
     // `rounding` (m) does not count.
-    double part(const End& end, double h, double rounding);
+    double part(const End& begin, double t, const End& end, double h, double rounding);
     const std::string& passed() const { return instance_.system.gaps[passed_].name; }  // where part() is less than 1
 
 private:
@@ -41,8 +41,8 @@ private:
     std::vector<double> unseen_;   // below which none may fall where nobody looks
     std::vector<double> deepest_;  // at which a step may end
     std::vector<char> open_;       // at both ends
-    End to_{};
-    double h_ = 0;
+    End from_{}, to_{};
+    double t_ = 0, h_ = 0;
     std::size_t passed_ = 0;
 
     void see(const End& at, View& view, std::size_t count);

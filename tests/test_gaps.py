@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import importers
 import numpy as np
 import pytest
+from fmpy.fmi1 import FMICallException
 from reference.spatial_joints import turning
 from search.drawing import Draw
 from search.fields import drawn
@@ -18,6 +20,7 @@ import mbdfmu as mbd
 from mbdfmu import expressions as ex
 from mbdfmu.description import Description
 from mbdfmu.errors import StepFailed
+from mbdfmu.fmi.calls import DISCARD
 from mbdfmu.forces import ForceElement
 from mbdfmu.signals import tabulate
 
@@ -135,6 +138,24 @@ def test_a_long_step_of_an_fmu_does_not_pass_either(tmp_path: Path) -> None:
     with mbd.fmu.open(path) as simulation:
         simulation.step(2.0)
         assert simulation["ball.z"] > 0
+
+
+@pytest.mark.parametrize("output", [0.5, 2.0])
+@pytest.mark.parametrize("dissipation", [0, 0.2])
+def test_our_importer_of_model_exchange_does_not_pass_either(output: float, dissipation: float, tmp_path: Path) -> None:
+    path = dropped(3, dissipation=dissipation).export_fmu(tmp_path / "plate.fmu", interface="me2")
+    run = mbd.fmu.simulate(path, 2.0, output)
+    exact = dropped(3, dissipation=dissipation).simulate(2.0, output, scheme="dop853", tolerance=1e-10)
+    assert run["ball.z"] == pytest.approx(exact["ball.z"], abs=1e-2)
+
+
+def test_derivatives_are_refused_behind_a_gap_that_an_importer_has_passed_over(tmp_path: Path) -> None:
+    path = dropped(2, dissipation=0.2).export_fmu(tmp_path / "plate.fmu", interface="me2")
+    with pytest.raises(FMICallException, match="fmi2GetDerivatives") as refused:
+        importers.rk4(path, 2.0, 0.1, ["ball.y"])
+    assert refused.value.status == DISCARD  # others try smaller steps then
+    assert importers.rk4(path, 0.7, 0.1, ["ball.y"])[0] == pytest.approx(3.2 - 9.81 / 2 * 0.7**2)
+    assert importers.rk4(path, 1.0, 5e-5, ["ball.y"])[0] > 0
 
 
 @pytest.mark.parametrize("scheme", ["dopri5", "dop853", "rk4"])
