@@ -65,8 +65,6 @@ demo: $(STAMP) ## a first look: simulate a shipped model
 
 test: lint types docs ## what every change must pass
 	$(BIN)/python -m pytest -n 2 -m 'not nightly'
-	@$(MAKE) --no-print-directory examples
-	$(BIN)/python benchmarks/run.py --smallest
 
 lint: $(STAMP) ## style of Python and C++
 	$(BIN)/ruff check .
@@ -106,8 +104,6 @@ native-binaries: $(STAMP) ## the library of FMUs for Linux, Windows and macOS, b
 nightly: lint types docs native-binaries ## all tests with full counts, sanitizers, the wheel
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable '.[judges]'
 	MBDFMU_COUNTS=full $(BIN)/python -m pytest -n 2
-	@$(MAKE) --no-print-directory examples
-	$(BIN)/python benchmarks/run.py --smallest
 	@$(MAKE) --no-print-directory sanitize sanitize-threads wheel
 
 # The interpreter is not instrumented, so the sanitizer's runtime is loaded first; what Python itself leaks is not ours.

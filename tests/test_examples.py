@@ -14,6 +14,7 @@ PICTURES = {
     "abs_stop", "active_suspension", "energy_drift", "inputs_from_csv", "linearize_quarter_car", "pi_loop",
     "skyhook_from_end_to_end",
 }  # fmt: skip
+SLOW = {"abs_stop", "active_suspension", "skyhook_from_end_to_end"}  # by night without matplotlib
 
 
 def run(script: Path, folder: Path, *first_on_path: Path) -> str:
@@ -34,7 +35,15 @@ def test_an_example_runs(script: Path, tmp_path: Path) -> None:
     assert {path for path in script.parent.rglob("*") if "__pycache__" not in path.parts} == before
 
 
-@pytest.mark.parametrize("script", [path for path in EXAMPLES if path.stem in PICTURES], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(path, marks=[pytest.mark.nightly] * (path.stem in SLOW))
+        for path in EXAMPLES
+        if path.stem in PICTURES
+    ],
+    ids=lambda path: path.stem,
+)
 def test_an_example_does_without_matplotlib(script: Path, tmp_path: Path) -> None:
     hidden, folder = tmp_path / "hidden", tmp_path / "folder"
     (hidden / "matplotlib").mkdir(parents=True)
