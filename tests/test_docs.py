@@ -184,7 +184,8 @@ def showing(language: str) -> list[Any]:
     return [pytest.param(p, id=p.name, marks=[pytest.mark.nightly] * ((p.stem, language) in SLOW)) for p in pages]
 
 
-SLOW = {("vehicles", "python")} | {(stem, "console") for stem in ("command-line", "regression", "fmu", "modelica", "co-simulation", "animation")}
+LONG = ("command-line", "regression", "fmu", "modelica", "co-simulation", "animation")
+SLOW = {("vehicles", "python"), *((stem, "console") for stem in LONG)}
 
 
 def in_folder(command: list[str], folder: Path) -> None:
