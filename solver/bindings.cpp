@@ -285,6 +285,12 @@ NB_MODULE(_solver, m) {
                  s.run([&] { s.instance.pose(t, q.data(), v.data(), x.data()); });
              })
         .def("adopt", [](Simulation& s) { s.run([&] { s.instance.restart(); }); })
+        .def("exchange_rows_anywhere",
+             [](Simulation& s) {
+                 bool changed = false;
+                 s.run([&] { changed = s.instance.exchange_rows_anywhere(); });
+                 return changed;
+             })
         .def("exchange_rows",
              [](Simulation& s, Input lam) {
                  check(lam, s.system_->nc, "lam");

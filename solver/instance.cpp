@@ -8,6 +8,7 @@
 namespace mbd {
 namespace {
 constexpr double asked_alike = 1e-6;  // of the largest rate
+constexpr double worn = 10;           // coefficient in a row left out: what rows kept leave open is magnified so far
 constexpr double fits = 1e-6;         // of the model's length: what a change of a parameter may open
 
 // Rows left out, and their multipliers, are those of now again when this ends.
@@ -338,7 +339,12 @@ void Instance::with_other_rows_where_singular(F&& evaluate) {
 }
 
 void Instance::report() {
-    with_other_rows_where_singular([&] { report_here(); });
+    with_other_rows_where_singular([&] {
+        if (report_here(false)) return;
+        const ChoiceKept as_before(state);
+        exchange_rows_here();
+        report_here(true);
+    });
     check_left_out();
 }
 
@@ -362,17 +368,21 @@ double Instance::fastest(double least, const std::vector<double>& rates) const {
     return least;
 }
 
-void Instance::report_here() {
+// False, with nothing reported, where rows kept are so nearly dependent that others are better (T7.15).
+bool Instance::report_here(bool anyway) {
     look_from_state();
     if (system.nc > 0) {
         system.rates(state_point(), work, index1_.velocity.data(), index1_.gamma.data());
         worst_velocity_violation = std::max(worst_velocity_violation, worst(index1_.velocity.data()).scaled);
         evaluate_index1();
+        const auto sizes = anyway || state.redundancies.empty() ? std::vector<double>() : row_sizes();
         factorise_index1();
+        if (!sizes.empty() && wears_out(sizes, worn)) return false;
         project_velocities();
     }
     solve_accelerations();
     spread_reactions();
+    return true;
 }
 
 void Instance::share_reactions() {

@@ -144,6 +144,7 @@ public:
     bool choose_rows_ahead(double h);  // as they will be at the end of a step: the state may be singular
     // Exchanges rows kept, before they turn dependent, for rows left out; multipliers follow. True where that was so.
     bool exchange_rows();
+    bool exchange_rows_anywhere();
     // Closes the rows kept by the least motion of the state's positions; false where that leads nowhere.
     bool close_rows_kept();
     // Lets the row left out be open further, as far as rounded numbers may make it; false beyond that.
@@ -253,7 +254,7 @@ private:
     template <class F>
     void with_other_rows_where_singular(F&& evaluate);
     [[noreturn]] void refuse(Index1::Outcome outcome);
-    void report_here();
+    bool report_here(bool anyway);
     void check_left_out();
     // the largest of the coordinates' rates, each over its unit, and of `least`
     double fastest(double least, const std::vector<double>& rates) const;
@@ -314,7 +315,8 @@ private:
     int group_rows(std::vector<int>& group) const;
     template <class Taken>
     void decompose(const std::vector<double>& sizes, Taken&& taken);
-    bool wears_out(const std::vector<double>& sizes);
+    bool wears_out(const std::vector<double>& sizes, double bound);
+    bool exchange_rows_here();
     bool exchange(const std::vector<double>& sizes);
     void exchange(Redundancy& in, std::size_t place);
     std::string nearly_repeated(double threshold);

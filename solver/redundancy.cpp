@@ -197,25 +197,26 @@ void Instance::decompose(const std::vector<double>& sizes, Taken&& taken) {
     solve(index1_.factor, unknowns_.data());
 }
 
-// Whether a row kept has a large coefficient in one left out (T7.15).
-bool Instance::wears_out(const std::vector<double>& sizes) {
+// Whether a row kept has a coefficient beyond a bound in one left out (T7.15); of the matrix factorised last.
+bool Instance::wears_out(const std::vector<double>& sizes, double bound) {
     std::vector<int> group;
     const int groups = group_rows(group);
     for (int g = 1; g <= groups; ++g) {
         decompose(sizes, [&](int row) { return group[row] == g; });
         for (int row = 0; row < system.nc; ++row)
-            if (std::fabs(unknowns_[system.nv + row]) * sizes[row] > largest_coefficient) return true;
+            if (std::fabs(unknowns_[system.nv + row]) * sizes[row] > bound) return true;
     }
     return false;
 }
 
-bool Instance::exchange_rows() {
-    if (state.redundancies.empty() || !has_turned()) return false;
+bool Instance::exchange_rows() { return !state.redundancies.empty() && has_turned() && exchange_rows_here(); }
+
+bool Instance::exchange_rows_here() {
     state.looked_at = state.q;
     evaluate_index1();
     const auto sizes = row_sizes();
     Order order = state.order;
-    if (!factorise(index1_.factor, order) || !wears_out(sizes)) return false;
+    if (!factorise(index1_.factor, order) || !wears_out(sizes, largest_coefficient)) return false;
     for (auto& r : state.redundancies) {
         decompose(sizes, [&](int row) { return row == r.row; });
         r.repeats.clear();
@@ -227,6 +228,18 @@ bool Instance::exchange_rows() {
     const bool changed = exchange(sizes);
     leave_out();
     return changed;
+}
+
+// The same at a pose that no step led to, where the rows kept may be singular: as many others are chosen there.
+bool Instance::exchange_rows_anywhere() {
+    if (state.redundancies.empty() || !has_turned()) return false;
+    if (exchange_rows()) return true;
+    Order order = state.order;
+    if (factorise(index1_.factor, order)) return false;
+    const State before = state;
+    if (choose_rows() && state.redundancies.size() == before.redundancies.size()) return true;
+    state = before;
+    return false;
 }
 
 // Exchanges a row left out for the row kept that has the largest coefficient in it, until none is large: the rows

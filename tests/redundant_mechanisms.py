@@ -233,6 +233,23 @@ def with_an_arm(m: Mechanism, random: np.random.Generator) -> Mechanism:
     return m
 
 
+def first_hinge(m: Mechanism, *, redundant: bool) -> tuple[str, Any]:
+    """The hinge of the body that turns at the start, and its name."""
+    body = next(iter(m.start)).split(".")[0]
+    elements = m.listed if redundant else m.independent
+    return next((name, e) for name, e in elements if isinstance(e, joints.Revolute) and e.j.body == body)
+
+
+def with_a_motor(m: Mechanism, **which: bool) -> mbd.Model:
+    """The same with a torque T on the first hinge."""
+    _, hinge = first_hinge(m, redundant=which["redundant"])
+    turn = {"axis": hinge.axis} if m.dimensions == SPACE else {}
+    model = m.model(**which)
+    model.add("T", mbd.Input(unit="N.m"))
+    model.add("motor", Rotational(i=hinge.i, j=hinge.j, torque="T", **turn))
+    return model
+
+
 def draw(seed: int) -> Mechanism:
     """In turn chains, three cranks and four-bars, in the plane and in space."""
     make = [chain, chain, three_cranks, four_bar][seed % 4]

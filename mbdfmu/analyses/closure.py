@@ -33,11 +33,11 @@ SHOWN = 6
 
 
 class Lost(Exception):
-    """No pose is near that meets the rows; `worst` is the row that stays open most."""
+    """No pose is near that meets the rows; `worst` is the row that stays open most, `repeated` if it repeats others."""
 
-    def __init__(self, worst: Opening | None) -> None:
+    def __init__(self, worst: Opening | None, *, repeated: bool = False) -> None:
         super().__init__(worst)
-        self.worst = worst
+        self.worst, self.repeated = worst, repeated
 
 
 class Opening(NamedTuple):
@@ -61,10 +61,8 @@ class Closure:
         primitives = [(c.active, row.unit) for c in model.constraints for p in c.primitives for row in p.rows]
         self._row_units = [unit for _, unit in primitives]
         self.row_sizes = np.array([size_of(unit, native.length) for unit in self._row_units])
-        repeated = {row for row, _ in native.redundancies}
-        held = [k for k, (on, _) in enumerate(primitives) if on and system.levels[k] == 0]
-        self.rows = [k for k in held if k not in repeated]
-        self.repeated = [k for k in held if k in repeated]
+        self._held = [k for k, (on, _) in enumerate(primitives) if on and system.levels[k] == 0]
+        self.take_rows()
         self.driven_above = [k for k, (on, _) in enumerate(primitives) if on and system.levels[k] > 0]
         self.labels = list(system.labels)
         rows, columns = np.asarray(system.rows), np.asarray(system.cols)
@@ -85,6 +83,20 @@ class Closure:
         return float(np.abs(dq / self.units / self._reach).max(initial=0.0))
 
     # ---------------------------------------------------------------- rows
+
+    def take_rows(self) -> None:
+        """The rows that the simulation keeps, and those that repeat them."""
+        repeated = {row for row, _ in self._native.redundancies}
+        self.rows = [k for k in self._held if k not in repeated]
+        self.repeated = [k for k in self._held if k in repeated]
+
+    def exchange_rows(self) -> bool:
+        """Where the simulation stands, rows that turn dependent give way to some left out (T7.15)."""
+        with translated():
+            changed = bool(self._native.exchange_rows_anywhere())
+        if changed:
+            self.take_rows()
+        return changed
 
     def gaps(self, t: float, q: Vector) -> Vector:
         """Phi of all rows, scaled."""
@@ -148,6 +160,8 @@ class Closure:
                 break
         if not self._largest(gaps) <= enough or size > FITS:
             raise Lost(self.worst(gaps))
+        if not np.abs(gaps[self.repeated]).max(initial=0.0) <= FITS:  # rows that turned dependent lead elsewhere
+            raise Lost(self.worst(gaps, self.repeated), repeated=True)
         return q
 
     def open(self, t: float, q: Vector) -> float:

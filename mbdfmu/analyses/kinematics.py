@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mbdfmu.analyses.closure import FITS, LONGEST, Closure, Lost, Opening, listed
+from mbdfmu.analyses.closure import LONGEST, Closure, Lost, listed
 from mbdfmu.analyses.compiled import CompiledModel, Vector
 from mbdfmu.analyses.native import translated
 from mbdfmu.analyses.notes import silent_events
@@ -47,8 +47,7 @@ class Kinematics(Simulation):
         self._step, self._calm = np.inf, True
         self._work = {"steps": 0, "rejected": 0}
         self._worst = 0.0
-        self._q = self._begun(state.q)
-        self._pose(0.0, self._q, state.v)
+        self._begin(state.q, state.v)
 
     @property
     def statistics(self) -> dict[str, int | float]:
@@ -73,11 +72,12 @@ class Kinematics(Simulation):
                 self._work["rejected"] += 1
                 self._step, self._calm = h / 2, False
                 if self._step < SMALLEST * interval:
-                    raise StepFailed(self._stopped(self.time, self._q, lost.worst)) from None
+                    raise StepFailed(self._stopped(self.time, self._q, lost)) from None
 
     def restore(self, state: Any) -> None:
         """Go back (or on) to a saved state of this model."""
         super().restore(state)
+        self._closure.take_rows()
         self._q = self._native.save().q
 
     def _advance_by(self, h: float, t: float) -> None:
@@ -87,37 +87,38 @@ class Kinematics(Simulation):
             raise Lost(None)
         with translated():
             ahead = np.asarray(native.system.moved(self._q, dq))
-        q = closure.closed(t, ahead, NO_TARGET)
-        self._check_repeated(t, q)
-        self._pose(t, q, native.v + h * native.a)
-        self._q = q
+        self._pose(t, closure.closed(t, ahead, NO_TARGET), native.v + h * native.a)
         self._step, self._calm = h * (2 if self._calm else 1), True  # not at once after a rejection
         self._work["steps"] += 1
 
     def _pose(self, t: float, q: Vector, v: Vector) -> None:
+        """Stand there; where rows turn dependent, on the pose that the rows kept from here on give."""
         with translated(f"model '{self._model.description.name}': "):
+            before = self._native.save()
             self._native.pose(t, q, v, np.zeros(0))
+            if self._closure.exchange_rows():
+                q = self._closed_anew(t, q, before)
+                self._native.pose(t, q, v, np.zeros(0))
             self._native.adopt()
+        self._q = q
         self._worst = max(self._worst, self._closure.open(t, q))
 
-    def _check_repeated(self, t: float, q: Vector) -> None:
-        """What rows left out hold, the others must go on holding."""
-        gaps = self._closure.gaps(t, q)
-        worst = self._closure.worst(gaps, self._closure.repeated)
-        if worst is not None and np.abs(gaps[self._closure.repeated]).max() > FITS:
-            raise StepFailed(
-                f"kinematic analysis stops at t = {t:.6g} s: the model is overdriven; {worst}, which repeats at the "
-                "start what others hold, but not here; leave one of them out, or let them agree"
-            )
+    def _closed_anew(self, t: float, q: Vector, before: Any) -> Vector:
+        try:
+            return self._closure.closed(t, q, NO_TARGET)
+        except Lost:
+            self._native.restore(before)
+            self._closure.take_rows()
+            raise
 
     # ---------------------------------------------------------------- findings
 
-    def _begun(self, q: Vector) -> Vector:
+    def _begin(self, q: Vector, v: Vector) -> None:
         """The start, closed to the last digit."""
         try:
-            return self._closure.closed(0.0, q, NO_TARGET)
+            self._pose(0.0, self._closure.closed(0.0, q, NO_TARGET), v)
         except Lost as lost:
-            raise StepFailed(self._stopped(0.0, q, lost.worst)) from None
+            raise StepFailed(self._stopped(0.0, q, lost)) from None
 
     def _refuse_states(self) -> None:
         if self._model.states:
@@ -146,8 +147,13 @@ class Kinematics(Simulation):
             '(section "motions"), or use simulate, which lets forces decide'
         )
 
-    def _stopped(self, t: float, q: Vector, worst: Opening | None) -> str:
-        text = f"kinematic analysis stops at t = {t:.6g} s"
+    def _stopped(self, t: float, q: Vector, lost: Lost) -> str:
+        text, worst = f"kinematic analysis stops at t = {t:.6g} s", lost.worst
+        if lost.repeated:
+            return (
+                f"{text}: the model is overdriven; {worst}, which repeats at the start what others hold, but not "
+                "here; leave one of them out, or let them agree"
+            )
         near = list(self._nearly_repeated(t, q))
         if near and worst is not None and abs(worst.value) <= MET * self._native.length:
             return (

@@ -84,12 +84,28 @@ class Tracking:
     # ---------------------------------------------------------------- positions
 
     def _position(self, row: int, t: float) -> Vector:
-        q = self.motion.positions[row] if self.motion.positions is not None else None
-        if q is None or self.closure.open(t, q) > EXACT:
-            q = self._closed(row, t, q)
+        q = self._given(row, t) if self.motion.positions is not None else self._found(row, t)
         self.worst_position = max(self.worst_position, self.closure.open(t, q))
         self.q, self._target = q, self.motion.values[row]
         return q
+
+    def _given(self, row: int, t: float) -> Vector:
+        """The positions of the table, closed where they have too few digits, by rows that are independent there."""
+        assert self.motion.positions is not None
+        q = np.asarray(self.motion.positions[row])
+        self._stand(row, t, q)
+        self.closure.exchange_rows()
+        return self._closed(row, t, q) if self.closure.open(t, q) > EXACT else q
+
+    def _found(self, row: int, t: float) -> Vector:
+        """Where the given positions lead; where rows turn dependent, by those that are kept from here on."""
+        q = self._closed(row, t, None)
+        self._stand(row, t, q)
+        return self._closed(row, t, q) if self.closure.exchange_rows() else q
+
+    def _stand(self, row: int, t: float, q: Vector) -> None:
+        """Put the model there without rates, which the turns that are counted do not need."""
+        self._pose(row, t, q, np.zeros(len(self.closure.units)))
 
     def _closed(self, row: int, t: float, near: Vector | None) -> Vector:
         """The pose with the given positions; from the last one, unless there is a better guess."""
@@ -120,7 +136,8 @@ class Tracking:
                 if share < SHORTEST:
                     raise
             else:
-                self._pose(row, now, q, np.zeros(len(self.closure.units)))  # counts turns
+                self._stand(row, now, q)
+                self.closure.exchange_rows()
                 done, share = s, 2 * share
         return q
 
