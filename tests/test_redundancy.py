@@ -215,11 +215,12 @@ def test_state_saved_before_a_new_choice_goes_on_bit_by_bit(scheme: str) -> None
 @pytest.mark.parametrize("scheme", ["gcp", "gcp-fv"])
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-4, 1e-5, 1e-6])
 def test_bricard_runs_under_partitioning(scheme: str, tolerance: float) -> None:
-    """Against the other schemes at 1e-8, which agree to 1e-5."""
+    """Against the other schemes at 1e-8, which agree to 1e-5. About 1e-3 a run has 30 steps, and errors scatter: over
+    tolerances from 2e-3 to 7e-4 they come to 0.25 tolerance^(1/3) here, 0.17 in hht, 0.46 in dopri5."""
     result = mbd.models.load("bricard").simulate(10, 1, scheme=scheme, tolerance=tolerance)
     truth = mbd.models.load("bricard").simulate(10, 1, scheme="radau", tolerance=1e-8)
     for name in ("rod1.x", "rod3.y", "rod5.z"):
-        assert result[name][-1] == pytest.approx(truth[name][-1], abs=0.05 * tolerance ** (1 / 3))
+        assert result[name][-1] == pytest.approx(truth[name][-1], abs=0.1 * tolerance ** (1 / 3))
 
 
 # ---------------------------------------------------------------- random mechanisms
@@ -265,6 +266,14 @@ def test_mechanisms_that_hold_more_than_needed_move_as_those_that_do_not(
                 assert own > 1e-3, (seed, failure)
                 continue
             assert np.abs(end - exact).max() < 50 * own + 50 * tolerance, (seed, tolerance, backwards)
+
+
+@pytest.mark.parametrize("which", [{"redundant": True}, {"redundant": True, "backwards": True}])
+def test_partitioning_sees_how_errors_of_independent_coordinates_are_magnified(which: dict) -> None:
+    """Off by 1.4 m and 1.7 m at 1e-3 where the estimate knew the formula's own errors only; without redundancy 2 cm."""
+    m = draw(108)
+    assert np.abs(ends_of(m, "gcp", 1e-3, **which) - exact_end(108)).max() < 0.1
+    assert np.abs(ends_of(m, "gcp", 1e-6, **which) - exact_end(108)).max() < 1e-4  # was 3e-4 and 4e-4
 
 
 def test_reports_beside_a_dead_point_of_the_rows_kept_are_right() -> None:

@@ -25,7 +25,8 @@ public:
           treatment_(std::move(treatment)),
           index1_(system),
           y_(size(system)),
-          phi_(system.nc) {}
+          phi_(system.nc),
+          led_(2 * system.nv) {}
 
     static int size(const System& s) { return s.nq() + s.nv + s.nx; }
 
@@ -170,6 +171,7 @@ private:
     std::unique_ptr<Treatment> treatment_;
     Index1 index1_;
     std::vector<double> y_, phi_;
+    mutable std::vector<double> led_;
     double h_ = 0, pace_ = 0, most_ = 0;
     bool tried_ = false;  // the formula itself, by the last step
     int error_order_ = 1;
@@ -281,18 +283,46 @@ private:
     // ---- errors
     // Root mean square over positions (orientations as angles), over velocities, over states; the largest counts.
     double tolerance() const override { return tolerance_; }
+    // Where dependent coordinates follow from others, an error across the joints is not made, but that along them may
+    // be larger than the formula says: it is that of the others, magnified by H. The larger of both counts (T12.8,
+    // T14.8).
     double norm(const double* error) const override {
         const Instance& i = *instance_;
-        const double *weight = i.state.memory.data(), pace = std::max(pace_, 1e-300);
-        double places = 0, speeds = 0, states = 0;
-        for (int k = 0; k < s_.nv; ++k) {
-            places += std::pow(error[k] / weight[k], 2);
-            speeds += std::pow(error[s_.nq() + k] / (i.unit(k) * pace), 2);
-        }
+        double places = 0, states = 0;
         for (int k = s_.nv; k < s_.nq(); ++k) places += 4 * error[k] * error[k];
-        for (int k = 0; k < s_.nx; ++k) states += std::pow(error[s_.nq() + s_.nv + k] / weight[s_.nv + k], 2);
-        const double motion = std::sqrt(std::max(places, speeds) / std::max(1, s_.nv));
-        return std::max(motion, std::sqrt(states / std::max(1, s_.nx))) / tolerance_;
+        double motion = std::max(places + sum_of_places(error), sum_of_speeds(error + s_.nq()));
+        if (treatment_->leads()) {
+            lead(error);
+            motion = std::max({motion, sum_of_places(led_.data()), sum_of_speeds(&led_[s_.nv])});
+        }
+        const double *x = error + s_.nq() + s_.nv, *weight = i.state.memory.data() + s_.nv;
+        for (int k = 0; k < s_.nx; ++k) states += std::pow(x[k] / weight[k], 2);
+        return std::max(std::sqrt(motion / std::max(1, s_.nv)), std::sqrt(states / std::max(1, s_.nx))) / tolerance_;
+    }
+    double sum_of_places(const double* error) const {
+        const double* weight = instance_->state.memory.data();
+        double sum = 0;
+        for (int k = 0; k < s_.nv; ++k) sum += std::pow(error[k] / weight[k], 2);
+        return sum;
+    }
+    double sum_of_speeds(const double* error) const {
+        const double pace = std::max(pace_, 1e-300);
+        double sum = 0;
+        for (int k = 0; k < s_.nv; ++k) sum += std::pow(error[k] / (instance_->unit(k) * pace), 2);
+        return sum;
+    }
+    // led_ := the error of positions, with turns of spatial bodies, and of velocities, dependent ones as others lead.
+    void lead(const double* error) const {
+        std::copy_n(error, s_.nv, led_.begin());
+        std::copy_n(error + s_.nq(), s_.nv, led_.begin() + s_.nv);
+        for (int b = 0; b < s_.spatial_bodies(); ++b) {
+            const int at = s_.nv + 4 * b;
+            const double *e = &formula_->end[at], *d = error + at;
+            const Vec u = load(e + 1), du = load(d + 1);
+            const Vec turn = 2 * (e[0] * du - d[0] * u - cross(u, du));
+            led_[6 * b + 3] = turn.x, led_[6 * b + 4] = turn.y, led_[6 * b + 5] = turn.z;
+        }
+        treatment_->take_along(*instance_, led_.data(), &led_[s_.nv]);
     }
     int worst_component() const {
         const Instance& i = *instance_;

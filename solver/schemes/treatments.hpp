@@ -50,6 +50,11 @@ public:
     virtual void show(Instance& i, Index1& solver, const Motion& m, double h, const double* memory) {
         if (begin(i, solver, m, h, memory) == Status::done) place(i, solver, m);
     }
+    // Whether dependent coordinates end where the others lead: then an error of the formula is one of the others.
+    virtual bool leads() const { return false; }
+    // Changes the dependent parts of an error of positions and of one of velocities (nv numbers each) to what follows
+    // from their independent parts; G is that of the last evaluation.
+    virtual void take_along(const Instance&, double* /*positions*/, double* /*velocities*/) {}
     // What is added to gamma, which Index1::look() has filled.
     virtual void stabilise(Instance&, Index1&, const Motion&) {}
     // The step has been taken.
@@ -217,7 +222,8 @@ private:
 // and velocities follow from the others (T12.8).
 class Partitioned : public Correction {
 public:
-    explicit Partitioned(const System& system) : Correction(system), partition_(system), motion_(system.nv) {}
+    explicit Partitioned(const System& system)
+        : Correction(system), partition_(system), motion_(system.nv), rows_(system.nc) {}
 
     // memory: the choice, the condition that it had; 0 where there is none
     std::size_t memory_size(const System& system) const override { return system.nv + 1; }
@@ -244,6 +250,11 @@ public:
     Status place(Instance& i, Index1& solver, const Motion& m) override {
         return i.system.nc == 0 ? Status::done : correct(i, solver, m);
     }
+    bool leads() const override { return !rows_.empty(); }
+    void take_along(const Instance& i, double* positions, double* velocities) override {
+        take_along(i, Partition::positions, positions);
+        take_along(i, Partition::velocities, velocities);
+    }
     void accept(double* memory, Statistics& count) override {
         if (!chosen_anew_) return;
         ++count.repartitions;
@@ -265,10 +276,19 @@ protected:
 private:
     static constexpr double worse = 2;  // than the condition of the choice: then another is looked for
     Partition partition_;
-    std::vector<double> motion_;
+    std::vector<double> motion_, rows_;
     double condition_ = 1;
     bool chosen_anew_ = false;
 
+    // H of (T14.8).
+    void take_along(const Instance& i, Partition::Level level, double* change) {
+        for (int k = 0; k < i.system.nv; ++k)
+            if (partition_.depends(k, level)) change[k] = 0;
+        std::fill(rows_.begin(), rows_.end(), 0.0);
+        i.for_each_gradient_entry([&](int row, int col, double value) { rows_[row] += value * change[col]; });
+        partition_.solve(level, rows_.data(), motion_.data());
+        for (int k = 0; k < i.system.nv; ++k) change[k] -= motion_[k];
+    }
     // Whether the choice in memory does here too.
     bool stands(Instance& i, const double* memory) {
         if (memory[motion_.size()] == 0) return false;
@@ -317,6 +337,7 @@ public:
         corrected_ = open(i, solver, m) > most_open_;
         return corrected_ ? Partitioned::place(i, solver, m) : Status::done;
     }
+    bool leads() const override { return partitioning_; }
     void stabilise(Instance& i, Index1& solver, const Motion& m) override {
         if (!partitioning_) feedback_->stabilise(i, solver, m);
     }
