@@ -250,6 +250,15 @@ def with_a_motor(m: Mechanism, **which: bool) -> mbd.Model:
     return model
 
 
+def with_a_spring(m: Mechanism, **which: bool) -> mbd.Model:
+    """The same with a spring that turns the first hinge."""
+    _, hinge = first_hinge(m, redundant=which["redundant"])
+    turn = {"axis": hinge.axis} if m.dimensions == SPACE else {}
+    model = m.model(**which)
+    model.add("spring", Rotational(i=hinge.i, j=hinge.j, stiffness=3, free_angle=5.0, damping=1, **turn))
+    return model
+
+
 def draw(seed: int) -> Mechanism:
     """In turn chains, three cranks and four-bars, in the plane and in space."""
     make = [chain, chain, three_cranks, four_bar][seed % 4]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from redundant_mechanisms import draw, with_a_spring
 from test_equilibrium import slider_crank
 
 import mbdfmu as mbd
@@ -314,6 +315,23 @@ def test_the_independent_coordinates_may_be_chosen() -> None:
         model.linearize(at="start", states=["crank.phi", "rod.phi"])
     with pytest.raises(mbd.ModelError, match="do not fix the other coordinates here; one choice is"):
         mbd.models.load("pendulum").linearize(states="bar.y")
+
+
+@pytest.mark.parametrize("seed", [7, 15])
+def test_rows_that_repeat_others_change_no_linear_model(seed: int) -> None:
+    """In the same states it is the same along a motion; whatever the states, its modes are the same at rest."""
+    m, moving, resting = draw(seed), [], []
+    for which in ({"redundant": False}, {"redundant": True}, {"redundant": True, "backwards": True}):
+        model = m.model(**which)
+        simulation = model.start(start=m.start, scheme="radau", tolerance=1e-11)
+        simulation.advance(2.3)
+        moving.append(model.linearize(at=simulation, states=["crank.theta_z", "rocker.theta_y"]).A)
+        sprung = with_a_spring(m, **which)
+        rest = sprung.equilibrium()
+        resting.append(np.sort_complex(sprung.linearize(at=rest).eigenvalues))
+    for k in (1, 2):
+        assert moving[k] == pytest.approx(moving[0], abs=1e-6)
+        assert resting[k] == pytest.approx(resting[0], abs=1e-6)
 
 
 def test_names_are_checked_all_at_once() -> None:
