@@ -271,8 +271,9 @@ def test_what_rests_with_rows_twice_rests_without_them(method: str, counts: Call
         m = draw(seed)
         try:
             rest = with_a_spring(m, redundant=True).equilibrium(method=method)
-        except mbd.StepFailed as failure:  # the equations need a start near to rest
-            assert method == "equations" and "begin nearer to rest" in str(failure), seed
+        except mbd.StepFailed as failure:  # the equations need a start near to rest, the energy may have no bound
+            known = {"equations": "begin nearer to rest", "energy": "the energy falls without end"}
+            assert method in known and known[method] in str(failure), seed
             continue
         if rest.stable is False:  # a spring of no length pushes anywhere
             continue
@@ -280,7 +281,8 @@ def test_what_rests_with_rows_twice_rests_without_them(method: str, counts: Call
         hinges = [f"{first_hinge(m, redundant=redundant)[0]}.angle" for redundant in (True, False)]
         turns = dict.fromkeys(other.equilibrium().turns, 0.0)
         if hinges[1] in turns:
-            turns[hinges[1]] = rest.turns[hinges[0]]
+            equal = turns if m.name == "three_cranks" else hinges[1:]  # gears hold all cranks at one angle
+            turns |= dict.fromkeys(equal, rest.turns[hinges[0]])
         simulation = other.start(start=replace(rest, turns=turns))
         still = [name for name in simulation.names if name.split(".")[0] in m.bodies and ".a" in name]
         assert still and max(abs(simulation[name]) for name in still) < 1e-7, seed
