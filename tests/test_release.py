@@ -25,6 +25,16 @@ def lifted() -> mbd.Model:
     return mbd.Model.from_description(mbd.Description(**data))
 
 
+def landing(load: str) -> mbd.Model:
+    """A mass that falls, bounces and comes to rest for good: from then on all that a step shows is rounding."""
+    data: dict[str, Any] = {
+        "format_version": 1, "name": "landing", "mass": {"s": 0.808},
+        "coordinates": {"s": {"unit": "m", "start": 0.362, "force": load}},
+        "impacts": {"wall": {"gap": "s", "restitution": 0.4}},
+    }  # fmt: skip
+    return mbd.Model.from_description(mbd.Description(**data))
+
+
 def held(dimensions: int) -> mbd.Model:
     """A body that a joint holds, and a counter of the times at which this has to pull."""
     ground, b = {"body": "ground"}, {"body": "b"}
@@ -52,6 +62,16 @@ def test_what_rests_is_let_go(scheme: str, tolerance: float, output: float) -> N
     run = lifted().simulate(END, output, scheme=scheme, tolerance=tolerance)
     assert releases(run) == pytest.approx([asin(10 / 11) / (2 * pi) + k for k in range(8)], abs=1e-6)
     assert run["s"][-1] == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("scheme", Scheme.names())
+@pytest.mark.parametrize("load", ["-10.746 + 10.916*sin(2.144*time + 2.884)", "-7.77*(1 + 0.3*sin(9*time) + 0.1*time)"])
+def test_rounding_is_no_error_of_what_has_come_to_rest(scheme: str, load: str) -> None:
+    for tolerance in (1e-3, 1e-4, 1e-6, 1e-8):
+        for output in (3.0, 0.01):
+            run = landing(load).simulate(3.0, output, scheme=scheme, tolerance=tolerance)
+            assert abs(run["s"][-1]) < 1e-6
+            assert run.events[-1][1] == "wall.rest"
 
 
 @pytest.mark.parametrize("dimensions", [2, 3])

@@ -306,7 +306,7 @@ private:
         return sum;
     }
     double sum_of_speeds(const double* error) const {
-        const double pace = std::max(pace_, 1e-300);
+        const double pace = std::max(pace_, slowest / h_);
         double sum = 0;
         for (int k = 0; k < s_.nv; ++k) sum += std::pow(error[k] / (instance_->unit(k) * pace), 2);
         return sum;
@@ -327,7 +327,7 @@ private:
     int worst_component() const {
         const Instance& i = *instance_;
         const double *error = formula_->error.data() + s_.nq(), *x = error + s_.nv;
-        const double pace = std::max(pace_, 1e-300);
+        const double pace = std::max(pace_, slowest / h_);
         int worst = -1;
         double largest = -1;
         const auto see = [&](int unknown, double size) {

@@ -138,7 +138,6 @@ public:
 private:
     static constexpr int stages = radau::stages, last = stages - 1;
     static constexpr int nodes = stages + 1;  // of the predictor: the stages of the last step and its begin
-    static constexpr double slowest = 1e-5;   // of units in a step: from rest, that is a motion at least
     static constexpr double epsilon = std::numeric_limits<double>::epsilon();
     using Stages = std::array<std::vector<double>, stages>;
 

@@ -96,6 +96,7 @@ public:
     virtual void go_on(Instance&) {}
 
 protected:
+    static constexpr double slowest = 1e-5;  // of units in a step: from rest, that is a motion at least
     double tolerance_ = 1e-6;
 
     // 1/s, at which units of length and angle are travelled (T12.2); no less than `least`.

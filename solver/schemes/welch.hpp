@@ -334,7 +334,7 @@ private:
     // As in (T12.2).
     double norm(const Instance& i) const {
         const double *m = i.state.memory.data(), *speed = &error_[s_.nv], *state = speed + s_.nv;
-        const double fastest = std::max(pace(i, m[pace_at()], next_.v.data(), index1_.a.data()), 1e-300);
+        const double fastest = std::max(pace(i, m[pace_at()], next_.v.data(), index1_.a.data()), slowest / h_);
         double places = 0, speeds = 0, states = 0;
         for (int k = 0; k < s_.nv; ++k) {
             places += std::pow(error_[k] / m[k], 2);
