@@ -33,6 +33,23 @@ def test_dampers_feel_the_speed_of_a_road(
     assert not found.notes
 
 
+def test_slopes_set_between_steps_are_followed_or_refused(tmp_path: Path) -> None:
+    """In steps of FMI 3.0 the FMU asks for inputs; one that was not told so held them in silence."""
+    travels = []
+    for interface in ("cs2", "cs3"):
+        path = shipped("quarter_car").export_fmu(tmp_path / f"{interface}.fmu", interface=interface)
+        with mbd.fmu.open(path, slopes=True) as car:
+            for k in range(20):
+                car.set_input("road", ROAD[1][5 * k], float(np.diff(ROAD[1][5 * k : 5 * k + 6 : 5])[0]) / 0.05)
+                car.step(0.05)
+            travels.append(car["travel"])
+    assert travels[1] == pytest.approx(travels[0], abs=1e-12)
+    with mbd.fmu.open(path) as car:
+        car.set_input("road", 0.01, 0.0)
+        with pytest.raises(mbd.ModelError, match=r"would hold 'road' .* open it with slopes=True"):
+            car.set_input("road", 0.01, 0.2)
+
+
 @pytest.mark.parametrize("interface", ["me2", "cs2"])
 def test_a_road_is_felt_by_the_rate_that_is_set_with_it(interface: str, tmp_path: Path) -> None:
     """Load of the wheel by its damper, and what it changes by with the rate."""

@@ -87,16 +87,18 @@ def open(
     start: Mapping[str, float] | None = None,
     inputs: Mapping[str, float] | None = None,
     tolerance: float | None = None,
+    slopes: bool = False,
 ) -> FmuSimulation:
     """Load and initialise a co-simulation FMU of FMI 2.0 or 3.0, to be stepped: `with mbd.fmu.open(path) as sim: ...`.
 
-    `inputs` are values at the start; `t_end` is a time beyond which the FMU will not be stepped.
+    `inputs` are values at the start; `t_end` is a time beyond which the FMU will not be stepped. With `slopes` an FMU
+    of FMI 3.0 asks for inputs within its steps, which takes time, and follows the slopes that `set_input` gives.
     """
     facts = info(path)
     runnable(facts, CO_SIMULATION)
     begin = {name: ([t_start], [value]) for name, value in (inputs or {}).items()}
     schedule = InputSchedule.make(begin, _inputs(facts))
-    simulation = FmuSimulation(facts, _recorded(facts, None))
+    simulation = FmuSimulation(facts, _recorded(facts, None), follows=slopes)
     try:
         values = start_values(facts, parameters or {}, start or {})
         tolerance = tolerance or facts.tolerance

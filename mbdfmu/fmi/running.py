@@ -45,6 +45,8 @@ class FmuSimulation:
         self._facts = facts
         self._inputs: _Lines = {}
         follows_lines = facts.capabilities.get("canInterpolateInputs", False)
+        can_ask = facts.capabilities.get("providesIntermediateUpdate", False)
+        self._would_hold = can_ask and not follows  # inputs that are given slopes, although it could follow
         self._rates = set() if follows_lines else {v.name for v in facts.variables if v.causality == "input"}
         self._size = 0.0  # of the first step
         # Where no output depends on an input at once, it changes with the next doStep; so do all others.
@@ -128,6 +130,11 @@ class FmuSimulation:
     def set_input(self, name: str, value: float, slope: float) -> None:
         """From now on, as far as the FMU can, the input is value + slope * (t - now)."""
         variable = self._facts.variable(name)
+        if slope != 0 and self._would_hold:
+            raise ModelError(
+                f"FMU '{self._facts.name}' would hold '{name}' during the step, although a slope of "
+                f"{slope:g} is given; open it with slopes=True"
+            )
         self._set(variable, value)
         self._fmu.call(self._fmu.calls.set_slope, variable, slope)
         rate = rate_of(name)
