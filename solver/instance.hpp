@@ -300,6 +300,8 @@ private:
     std::vector<Contact> contacts(const std::vector<int>& hitting);
     void exchange_impulses(const std::vector<Contact>& contacts);
     void push_only(std::vector<Contact>& contacts);
+    Contact* at_odds(std::vector<Contact>& contacts);
+    Contact* opposed(std::vector<Contact>& contacts, int row) const;
     Contact* pulled(std::vector<Contact>& contacts) const;
 
     // ---- rows that repeat others (redundancy.cpp)

@@ -163,6 +163,7 @@ struct Instance::Contact {
     double restitution;  // 0 where it comes to rest
     double rest_speed;
     bool stays = false;  // although it would have to pull: it would part too slowly
+    double asked() const { return hits ? -restitution * speed : 0; }  // speed of the gap after
 };
 
 std::vector<Instance::Contact> Instance::contacts(const std::vector<int>& hitting) {
@@ -205,6 +206,10 @@ void Instance::push_only(std::vector<Contact>& contacts) {
     const bool plastic = std::none_of(contacts.begin(), contacts.end(), bounces);
     for (;;) {
         exchange_impulses(contacts);
+        if (Contact* unfit = at_odds(contacts)) {
+            unfit->touches = false;
+            continue;
+        }
         Contact* worst = pulled(contacts);
         if (worst == nullptr) return;
         worst->touches = false;
@@ -213,6 +218,34 @@ void Instance::push_only(std::vector<Contact>& contacts) {
         system.rates(state_point(), work, index1_.velocity.data(), index1_.gamma.data());
         if (index1_.velocity[worst->row] < worst->rest_speed) worst->touches = worst->stays = true;
     }
+}
+
+// A contact whose row repeats others has no impulse of its own. Where these make its gap open faster than it asks for,
+// it parts; where they keep it from doing so, the one that does it most has to let go: a body that rests on a table
+// which sinks below the ground hits the ground and parts from the table. Null where all fits.
+Instance::Contact* Instance::at_odds(std::vector<Contact>& contacts) {
+    if (state.redundancies.empty()) return nullptr;
+    system.rates(state_point(), work, index1_.velocity.data(), index1_.gamma.data());
+    double fastest = 0;
+    for (const auto& c : contacts) fastest = std::max(fastest, std::fabs(c.speed));
+    for (auto& c : contacts) {
+        const double misfit = index1_.velocity[c.row] - c.asked();
+        if (!c.touches || !is_left_out(c.row) || std::fabs(misfit) <= pulls * fastest) continue;
+        Contact* const unfit = misfit > 0 ? &c : opposed(contacts, c.row);
+        if (unfit != nullptr) return unfit;
+    }
+    return nullptr;
+}
+
+// Of the contacts that a row repeats, the one by which it opens most where that opens.
+Instance::Contact* Instance::opposed(std::vector<Contact>& contacts, int row) const {
+    double most = 0;
+    Contact* found = nullptr;
+    for (const auto& r : state.redundancies)
+        for (const auto& [kept, factor] : r.repeats)
+            for (auto& c : contacts)
+                if (r.row == row && c.row == kept && c.touches && factor > most) most = factor, found = &c;
+    return found;
 }
 
 // The contact that pulls most at the last exchange; null where none does.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import asin, pi
+from math import asin, cos, pi
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,20 @@ def landing(load: str) -> mbd.Model:
         "format_version": 1, "name": "landing", "mass": {"s": 0.808},
         "coordinates": {"s": {"unit": "m", "start": 0.362, "force": load}},
         "impacts": {"wall": {"gap": "s", "restitution": 0.4}},
+    }  # fmt: skip
+    return mbd.Model.from_description(mbd.Description(**data))
+
+
+def sunk(restitution: float, order: int) -> mbd.Model:
+    """A mass on a table that goes down into the ground and comes up again: both gaps have the same row."""
+    impacts = {
+        "ground_level": {"gap": "s", "restitution": restitution},
+        "table": {"gap": "s - 0.1*cos(2*time)", "restitution": 0},
+    }
+    data: dict[str, Any] = {
+        "format_version": 1, "name": "sunk", "mass": {"s": 1},
+        "coordinates": {"s": {"unit": "m", "start": 0.1, "force": "-9.81"}},
+        "impacts": dict(list(impacts.items())[::order]),
     }  # fmt: skip
     return mbd.Model.from_description(mbd.Description(**data))
 
@@ -72,6 +86,20 @@ def test_rounding_is_no_error_of_what_has_come_to_rest(scheme: str, load: str) -
             run = landing(load).simulate(3.0, output, scheme=scheme, tolerance=tolerance)
             assert abs(run["s"][-1]) < 1e-6
             assert run.events[-1][1] == "wall.rest"
+
+
+@pytest.mark.parametrize("scheme", Scheme.names())
+@pytest.mark.parametrize("restitution", [0.0, 0.4])
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_rests_parts_where_another_contact_stops_it(scheme: str, restitution: float, order: int) -> None:
+    run = sunk(restitution, order).simulate(2.8, 0.7, scheme=scheme, tolerance=1e-5)
+    hits = [t for t, name in run.events if name == "ground_level"]
+    assert hits[0] == pytest.approx(pi / 4, abs=1e-6)
+    if restitution:  # thrown up at 0.4 of 0.2 m/s
+        assert hits[1] - hits[0] == pytest.approx(2 * 0.08 / 9.81, rel=5e-2)  # welch1 is of first order
+    assert ("ground_level.rest" in dict(map(reversed, run.events))) and max(hits) < 1
+    assert [t for t, name in run.events if name == "table"][-1] == pytest.approx(3 * pi / 4, abs=1e-6)
+    assert run["s"] == pytest.approx([0.1, 0.1 * cos(1.4), 0, 0, 0.1 * cos(5.6)], abs=1e-5)
 
 
 @pytest.mark.parametrize("dimensions", [2, 3])
