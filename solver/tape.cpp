@@ -43,16 +43,50 @@ enum Op : std::int32_t {
     FLOOR,
     SQUARE,
     LOOKUP,
+    ALL,
+    ANY,
     OPS
 };
 
-constexpr int arity[OPS] = {0, 0, 2, 2, 2, 2, 1, 2, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1,
-                            1, 1, 1, 1, 1, 2, 2, 3, 2, 2, 2, 2, 2, 1, 1, 1, 1};
+constexpr int arity[OPS] = {0, 0, 2, 2, 2, 2, 1, 2, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1,
+                            1, 1, 1, 1, 2, 2, 3, 2, 2, 2, 2, 2, 1, 1, 1, 1, 2, 2};
 
-constexpr const char* written[OPS] = {"",    "",    "+",    "-",    "*",    "/",     "-",      "^",     "sin",
-                                      "cos", "tan", "asin", "acos", "atan", "atan2", "sinh",   "cosh",  "tanh",
-                                      "exp", "log", "sqrt", "abs",  "sign", "min",   "max",    "if",    "<",
-                                      "<=",  "==",  "and",  "or",   "not",  "floor", "square", "lookup"};
+constexpr const char* written[OPS] = {"",     "",     "+",     "-",      "*",      "/",    "-",    "^",    "sin", "cos",
+                                      "tan",  "asin", "acos",  "atan",   "atan2",  "sinh", "cosh", "tanh", "exp", "log",
+                                      "sqrt", "abs",  "sign",  "min",    "max",    "if",   "<",    "<=",   "==",  "and",
+                                      "or",   "not",  "floor", "square", "lookup", "and",  "or"};
+
+// What has no value (nan) decides nothing: what is decided by it has no value either, so that a root of something
+// negative is found where the result is used. Only the other side of `and` and `or` may make up for it.
+bool known(double a) { return a == a; }
+
+double truth(bool holds, double a, double b) { return holds ? 1 : known(a) && known(b) ? 0 : a + b; }
+
+double sign(double a) { return known(a) ? (a > 0) - (a < 0) : a; }
+
+double smaller(double a, double b) { return b < a || !known(b) ? b : a; }
+
+double larger(double a, double b) { return b > a || !known(b) ? b : a; }
+
+// Indicators of `and` and `or`, positive where they are true: one side may decide alone.
+double all_of(double a, double b) {
+    const double one = known(a) ? a : b;
+    return known(a) && known(b) ? smaller(a, b) : one <= 0 ? one : a + b;
+}
+
+double any_of(double a, double b) {
+    const double one = known(a) ? a : b;
+    return known(a) && known(b) ? larger(a, b) : one > 0 ? one : a + b;
+}
+
+double select(double condition, double a, double b) { return condition == 0 ? b : known(condition) ? a : condition; }
+
+double both(double a, double b) { return a == 0 || b == 0 ? 0 : known(a) && known(b) ? 1 : a + b; }
+
+double either(double a, double b) {
+    const bool first = a != 0 && known(a), second = b != 0 && known(b);
+    return first || second ? 1 : known(a) && known(b) ? 0 : a + b;
+}
 
 }  // namespace
 
@@ -187,40 +221,46 @@ void Tape::run(const Point& point, double* r, int count) const {
                 r[k] = std::fabs(r[i->a]);
                 break;
             case SIGN:
-                r[k] = (r[i->a] > 0) - (r[i->a] < 0);
+                r[k] = sign(r[i->a]);
                 break;
             case MIN:
-                r[k] = r[i->b] < r[i->a] ? r[i->b] : r[i->a];
+                r[k] = smaller(r[i->a], r[i->b]);
                 break;
             case MAX:
-                r[k] = r[i->b] > r[i->a] ? r[i->b] : r[i->a];
+                r[k] = larger(r[i->a], r[i->b]);
                 break;
             case SELECT:
-                r[k] = r[i->a] != 0 ? r[i->b] : r[i->c];
+                r[k] = select(r[i->a], r[i->b], r[i->c]);
                 break;
             case LT:
-                r[k] = r[i->a] < r[i->b];
+                r[k] = truth(r[i->a] < r[i->b], r[i->a], r[i->b]);
                 break;
             case LE:
-                r[k] = r[i->a] <= r[i->b];
+                r[k] = truth(r[i->a] <= r[i->b], r[i->a], r[i->b]);
                 break;
             case EQ:
-                r[k] = r[i->a] == r[i->b];
+                r[k] = truth(r[i->a] == r[i->b], r[i->a], r[i->b]);
                 break;
             case AND:
-                r[k] = r[i->a] != 0 && r[i->b] != 0;
+                r[k] = both(r[i->a], r[i->b]);
                 break;
             case OR:
-                r[k] = r[i->a] != 0 || r[i->b] != 0;
+                r[k] = either(r[i->a], r[i->b]);
                 break;
             case NOT:
-                r[k] = r[i->a] == 0;
+                r[k] = truth(r[i->a] == 0, r[i->a], r[i->a]);
                 break;
             case FLOOR:
                 r[k] = std::floor(r[i->a]);
                 break;
             case SQUARE:
                 r[k] = r[i->a] * r[i->a];
+                break;
+            case ALL:
+                r[k] = all_of(r[i->a], r[i->b]);
+                break;
+            case ANY:
+                r[k] = any_of(r[i->a], r[i->b]);
                 break;
             case LOOKUP:
                 r[k] = curves_->value(i->b, i->c, r[i->a]);
@@ -324,10 +364,12 @@ void Tape::partials(const double* r, double* p) const {
                 p[0] = (a > 0) - (a < 0);
                 break;
             case MIN:
-                (a <= b ? p[0] : p[1]) = 1;
+            case ALL:
+                (a <= b || !known(b) ? p[0] : p[1]) = 1;
                 break;
             case MAX:
-                (b <= a ? p[0] : p[1]) = 1;
+            case ANY:
+                (b <= a || !known(b) ? p[0] : p[1]) = 1;
                 break;
             case SELECT:
                 (a != 0 ? p[0] : p[1]) = 1;

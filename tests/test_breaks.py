@@ -40,6 +40,7 @@ def found(text: str, **parameters: float) -> tuple[Found, int]:
     result = switching([node], t, frozenset("p"))
     values = {resolve(n): v for n, v in parameters.items()}
     rows = [[round(float(v), 12) for v in ex.evaluate(list(times), values)] for times in result.times]
+    rows = [[-1e300, 0.0, 0.0] if math.isnan(row[0]) else row for row in rows]  # never, as to the core
     once = sorted({first for first, period, _ in rows if period == 0})
     repeated = sorted({(first, period) for first, period, _ in rows if period != 0})
     return [*once, *repeated], len(result.missed)

@@ -82,6 +82,26 @@ def check_derivatives(node, arguments, values):
 # The table of operations ----------------------------------------------------------------------------------------------
 
 
+NAN = float("nan")
+UNKNOWN = [  # value of two operands, one of which has no value
+    ("min", NAN, 1, NAN), ("max", NAN, 1, NAN), ("lt", NAN, 1, NAN), ("le", NAN, 1, NAN), ("eq", NAN, NAN, NAN),
+    ("and", NAN, 1, NAN), ("and", NAN, 0, 0), ("or", NAN, 0, NAN), ("or", NAN, 1, 1), ("not", NAN, None, NAN),
+    ("sign", NAN, None, NAN), ("all", NAN, 2, NAN), ("all", NAN, -2, -2), ("all", NAN, 0, 0), ("any", NAN, 2, 2),
+    ("any", NAN, -2, NAN), ("any", NAN, 0, NAN), ("min", np.inf, 1, 1), ("lt", 1, np.inf, 1),
+    ("sign", -np.inf, None, -1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "first", "second", "expected"), UNKNOWN)
+def test_what_has_no_value_decides_nothing(graph, name, first, second, expected):
+    operands = dict(zip("ab", (first, second) if second is not None else (first,), strict=False))
+    nodes = symbols(graph, " ".join(operands))
+    for order in (1, -1):
+        found = value(graph.apply(OPCODES[name.upper()], *nodes[::order]), **operands)
+        if order == 1 or BY_CODE[OPCODES[name.upper()]].commutative:
+            assert found == pytest.approx(expected, nan_ok=True)
+
+
 def test_opcodes_are_frozen():
     rows = [
         "CONST",
@@ -119,8 +139,10 @@ def test_opcodes_are_frozen():
         "FLOOR",
         "SQUARE",
         "LOOKUP",
+        "ALL",
+        "ANY",
     ]
-    assert [OPCODES[name] for name in rows] == list(range(35))
+    assert [OPCODES[name] for name in rows] == list(range(37))
     assert len(BY_CODE) == len(OPERATIONS) == len(OPCODES)
     assert all(row.arity <= 3 for row in OPERATIONS)
 

@@ -16,7 +16,7 @@ from pythonfmu.builder import FmuBuilder
 import mbdfmu as mbd
 from mbdfmu.cli import main
 from mbdfmu.fmi.integrating import _Evaluations
-from mbdfmu.forces import Translational
+from mbdfmu.forces import Translational, VectorForce
 
 KINDS = [("native", "cs2"), ("python", "cs2"), ("native", "cs3"), ("native", "me2")]  # runtime and interface
 GROUND = {"body": "ground"}
@@ -59,6 +59,76 @@ def test_an_input_that_goes_wrong_ends_the_run_and_keeps_what_is_done(value: obj
     kept = caught.value.result
     assert not kept.complete and "'u'" in kept.message and kept.time[-1] > 0.39
     assert np.isfinite(kept["u"]).all()
+
+
+SWALLOWED = [
+    "min(time, sqrt(-1 - time))",
+    "max(3, log(ball.x - 1))",
+    "clamp(sqrt(ball.x - 1), 0, 1)",
+    "sign(sqrt(ball.x - 1))",
+    "if(sqrt(ball.x - 1) > 0, 1, 2)",
+    "if(sqrt(ball.x - 1), 1, 2)",
+    "if(not (sqrt(ball.x - 1)), 1, 2)",
+    "if(sqrt(ball.x - 1) > 0 and ball.y >= 0, 1, 2)",
+    "if(sqrt(ball.x - 1) > 0 or ball.y > 0, 1, 2)",
+    "step(sqrt(ball.x - 1), 0, 0, 1, 1)",
+]
+
+
+@pytest.mark.parametrize("text", SWALLOWED)
+def test_what_has_no_value_decides_nothing(text: str) -> None:
+    """Minima, comparisons and their like took it for one side or the other, and a force came out of it."""
+    model = mbd.Model("still", gravity=(0, 0))
+    model.add("ball", mbd.Body(mass=1, inertia=1, free=True))
+    model.add("push", VectorForce(i=GROUND, j={"body": "ball"}, force=(text, 0)))
+    with pytest.raises(mbd.StepFailed, match=r"forces\.push\[0\].*is not finite: (sqrt|log)"):
+        model.simulate(1.0, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("mod(time, 0)", "mod needs y to differ from 0"),
+        ("mod(time, 0*time)", "mod needs y to differ from 0"),
+        ("impact(ball.x, ball.vx, 1, 1e3, -1, 1, 0.1)", "a stop needs e above 0, found -1"),
+        ("bistop(ball.x, ball.vx, 0, 1, 1e3, 0, 1, 0.1)", "a stop needs e above 0, found 0"),
+    ],
+)
+def test_functions_refuse_what_has_no_value_anywhere(text: str, found: str) -> None:
+    """`mod(time, 0)` was `time`."""
+    model = mbd.Model("still")
+    model.add("ball", mbd.Body(mass=1, inertia=1, free=True))
+    model.add("push", VectorForce(i=GROUND, j={"body": "ball"}, force=(text, 0)))
+    with pytest.raises(mbd.ModelError, match=found):
+        model.simulate(1.0, 0.1)
+
+
+NOT_NEEDED = {
+    "if(ball.y < 0 and sqrt(ball.x - 1) > 0, 1, 2)": 1.0,
+    "if(sqrt(ball.x - 1) > 0 or ball.y >= 0, 1, 2)": 0.5,
+    "if(ball.y >= 0, 1, sqrt(-1 - time))": 0.5,
+}
+
+
+@pytest.mark.parametrize("text", NOT_NEEDED)
+def test_what_is_not_needed_may_have_no_value(text: str) -> None:
+    model = mbd.Model("still", gravity=(0, 0))
+    model.add("ball", mbd.Body(mass=1, inertia=1, free=True))
+    model.add("push", VectorForce(i=GROUND, j={"body": "ball"}, force=(0, text)))
+    assert model.simulate(1.0, 0.1)["ball.y"][-1] == pytest.approx(NOT_NEEDED[text], rel=1e-6)
+
+
+@pytest.mark.parametrize(("condition", "occurs"), [("{} and {}", False), ("{} or {}", True)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_conditions_of_events_may_have_a_side_without_value(condition: str, occurs: bool, turned: bool) -> None:
+    """`sqrt(-1)` beside what decides alone: false and .., true or ..; in whatever order."""
+    known = "ball.x > 0.45" if occurs else "ball.x < -1"
+    sides = [known, "sqrt(-1 - time) > 0"]
+    model = mbd.Model("half", gravity=(0, 0))
+    model.add("ball", mbd.Body(mass=1, inertia=1, velocity=(1, 0), free=True))
+    model.add("there", mbd.Event(when=condition.format(*sides[:: -1 if turned else 1]), restart=True))
+    events = model.simulate(1.0, 0.1).events
+    assert [time for time, _ in events] == pytest.approx([0.45] if occurs else [])
 
 
 def test_what_is_not_recorded_does_no_harm() -> None:

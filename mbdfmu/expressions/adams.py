@@ -31,6 +31,7 @@ def impact(x: Operand, vx: Operand, x1: Operand, k: Operand, e: Operand, cmax: O
 
     It never pulls. Nothing of it is left for x >= x1, so that a power with e < 1 does no harm there.
     """
+    _check_positive("a stop", "e", e)
     _check_positive("a stop", "d", d)
     graph = graph_of((x, vx, x1, k, e, cmax, d))
     depth = graph.promote(x1) - x

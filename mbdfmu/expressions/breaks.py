@@ -15,7 +15,9 @@ from mbdfmu.expressions.graph import Node, postorder
 from mbdfmu.expressions.opcodes import (
     ABS,
     ADD,
+    ALL,
     AND,
+    ANY,
     CONST,
     COS,
     DIV,
@@ -117,7 +119,7 @@ class _Search:
     def _switched(self, node: Node) -> Iterator[Iterable[Times | None]]:
         """The zeros of each argument at which it does; None where they are not found."""
         args = [self._of(a) for a in node.args]
-        if node.op in (LT, LE, MIN, MAX):
+        if node.op in (LT, LE, MIN, MAX, ALL, ANY):
             yield from (_zeros(_sum(x, _negative(y))) for x in args[0] for y in args[1])
         elif node.op in (ABS, SIGN):
             yield from map(_zeros, args[0])
@@ -155,7 +157,7 @@ class _Search:
         elif op in _MADE:
             yield from (_MADE[op](x) for x in args[0])
             yield from args[0] if op == ABS else ()
-        elif op in (SELECT, MIN, MAX):
+        elif op in (SELECT, MIN, MAX, ALL, ANY):
             yield from (x for branch in args[op == SELECT :] for x in branch)
         else:
             yield None
@@ -280,7 +282,7 @@ def _is_small(node: Node) -> Node:
 
 
 def _times(first: Node, period: Node, blur: Node | None = None) -> Times:
-    """Finite always: never where a number is of a branch not taken (T11.5)."""
+    """Never infinite; one that is not a number (of a branch not taken) is never, as the core has it (T11.5)."""
     zero = first.graph.zero
     return Times(
         select(_is_small(first), first, NEVER), select(_is_small(period), period, 0.0), zero if blur is None else blur

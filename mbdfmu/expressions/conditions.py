@@ -1,15 +1,15 @@
 """Conditions as numbers that are positive where they hold, so that the time of a change can be found.
 
-A comparison gives the difference of its sides, `and` the smaller of two, `or` the larger; what has no such form jumps
-between -1 and 1. Where sides are equal, `<=` and `>=` are true: there the number is as small as numbers get. This
-module must not know text.
+A comparison gives the difference of its sides, `and` the smaller of two, `or` the larger, where the other may have no
+value if one decides alone; what has no such form jumps between -1 and 1. Where sides are equal, `<=` and `>=` are
+true: there the number is as small as numbers get. This module must not know text.
 """
 
 from __future__ import annotations
 
 import sys
 
-from mbdfmu.expressions.functions import equal, maximum, minimum, select
+from mbdfmu.expressions.functions import equal, every, select, some
 from mbdfmu.expressions.graph import Node, postorder
 from mbdfmu.expressions.opcodes import AND, CONST, EQ, LE, LT, NOT, OR
 
@@ -35,7 +35,7 @@ def indicator(condition: Node) -> Node:
             found[node] = inner[0][1], inner[0][0]
         else:
             (a, not_a), (b, not_b) = inner
-            one, other = (minimum, maximum) if node.op == AND else (maximum, minimum)
+            one, other = (every, some) if node.op == AND else (some, every)
             found[node] = one(a, b), other(not_a, not_b)
     return both(condition)[0]
 

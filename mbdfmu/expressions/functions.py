@@ -40,6 +40,7 @@ sinh, cosh, tanh = _elementary("SINH"), _elementary("COSH"), _elementary("TANH")
 exp, log, sqrt, square = _elementary("EXP"), _elementary("LOG"), _elementary("SQRT"), _elementary("SQUARE")
 absolute, sign, floor = _elementary("ABS"), _elementary("SIGN"), _elementary("FLOOR")
 minimum, maximum, select = _elementary("MIN"), _elementary("MAX"), _elementary("SELECT")
+every, some = _elementary("ALL"), _elementary("ANY")  # of indicators, positive where they are true
 less, less_equal, equal = _elementary("LT"), _elementary("LE"), _elementary("EQ")
 logical_and, logical_or, logical_not = _elementary("AND"), _elementary("OR"), _elementary("NOT")
 
@@ -62,6 +63,9 @@ def log10(x: Node) -> Node:
 
 def modulo(x: Operand, y: Operand) -> Node:
     """The remainder with the sign of y."""
+    divisor = y.value if isinstance(y, Node) and y.op == CONST else y
+    if not isinstance(divisor, Node) and divisor == 0:
+        raise ExpressionError("mod needs y to differ from 0, which leaves no remainder")
     return -floor(x / y) * y + x
 
 

@@ -46,8 +46,53 @@ def _where(condition: Value, a: Value, b: Value) -> Value:
     return chosen[()]  # turns arrays without dimension back into scalars
 
 
-def _truth(condition: Value) -> Value:
-    return _where(condition, 1.0, 0.0)
+def _unknown(*values: Value) -> Value:
+    """What has no value (nan) decides nothing: what is decided by it has no value either."""
+    return np.any(np.broadcast_arrays(*(np.isnan(np.real(value)) for value in values)), axis=0)
+
+
+def _truth(condition: Value, *values: Value) -> Value:
+    return _where(_unknown(*values), math.nan, _where(condition, 1.0, 0.0))
+
+
+def _sign(a: Value) -> Value:
+    return np.sign(np.real(a))
+
+
+def _smaller(a: Value, b: Value) -> Value:
+    return _where((np.real(a) <= np.real(b)) | _unknown(a), a, b)
+
+
+def _larger(a: Value, b: Value) -> Value:
+    return _where((np.real(a) >= np.real(b)) | _unknown(a), a, b)
+
+
+def _select(condition: Value, a: Value, b: Value) -> Value:
+    return _where(_unknown(condition), math.nan, _where(np.real(condition) != 0, a, b))
+
+
+def _both(a: Value, b: Value) -> Value:
+    """False where one is, whatever the other."""
+    false = (np.real(a) == 0) | (np.real(b) == 0)
+    return _where(false, 0.0, _truth(~false, a, b))
+
+
+def _either(a: Value, b: Value) -> Value:
+    """True where one is, whatever the other."""
+    first, second = ((np.real(c) != 0) & ~_unknown(c) for c in (a, b))
+    return _where(first | second, 1.0, _truth(first, a, b))
+
+
+def _all(a: Value, b: Value) -> Value:
+    """Of `and`: what is not positive decides alone."""
+    one = _where(_unknown(a), b, a)
+    return _where(_unknown(a, b), _where(np.real(one) <= 0, one, math.nan), _smaller(a, b))
+
+
+def _any(a: Value, b: Value) -> Value:
+    """Of `or`: what is positive decides alone."""
+    one = _where(_unknown(a), b, a)
+    return _where(_unknown(a, b), _where(np.real(one) > 0, one, math.nan), _larger(a, b))
 
 
 def _arctan2(y: Value, x: Value) -> Value:
@@ -99,6 +144,11 @@ def _lookup_tangent(y: Node, da: Node) -> Node:
     return y.graph.lookup(curve, y.args[0], order + 1) * da
 
 
+def _extremum_tangent(y: Node, da: Node, db: Node) -> Node:
+    """Of the one that is the result."""
+    return _choice(_apply("EQ", y, y.args[0]), da, db)
+
+
 def _choice(condition: Node, da: Node, db: Node) -> Node:
     return _apply("SELECT", condition, da, db)
 
@@ -133,13 +183,13 @@ OPERATIONS: tuple[Operation, ...] = (
         lambda a: _where(np.real(a) < 0, -a, a),
         lambda y, da: _apply("SIGN", *y.args) * da,
     ),
-    Operation("SIGN", 22, 1, "(a > 0) - (a < 0)", lambda a: _truth(np.real(a) > 0) - _truth(np.real(a) < 0), _constant),
+    Operation("SIGN", 22, 1, "(a > 0) - (a < 0)", _sign, _constant),
     Operation(
         "MIN",
         23,
         2,
         "a <= b ? a : b",
-        lambda a, b: _where(np.real(a) <= np.real(b), a, b),
+        _smaller,
         lambda y, da, db: _choice(_apply("LE", y.args[0], y.args[1]), da, db),
         commutative=True,
     ),
@@ -148,7 +198,7 @@ OPERATIONS: tuple[Operation, ...] = (
         24,
         2,
         "a >= b ? a : b",
-        lambda a, b: _where(np.real(a) >= np.real(b), a, b),
+        _larger,
         lambda y, da, db: _choice(_apply("LE", y.args[1], y.args[0]), da, db),
         commutative=True,
     ),
@@ -157,18 +207,18 @@ OPERATIONS: tuple[Operation, ...] = (
         25,
         3,
         "a != 0 ? b : c",
-        lambda a, b, c: _where(np.real(a) != 0, b, c),
+        _select,
         lambda y, da, db, dc: _choice(y.args[0], db, dc),
     ),
-    Operation("LT", 26, 2, "a < b", lambda a, b: _truth(np.real(a) < np.real(b)), _constant),
-    Operation("LE", 27, 2, "a <= b", lambda a, b: _truth(np.real(a) <= np.real(b)), _constant),
-    Operation("EQ", 28, 2, "a == b", lambda a, b: _truth(np.real(a) == np.real(b)), _constant, commutative=True),
+    Operation("LT", 26, 2, "a < b", lambda a, b: _truth(np.real(a) < np.real(b), a, b), _constant),
+    Operation("LE", 27, 2, "a <= b", lambda a, b: _truth(np.real(a) <= np.real(b), a, b), _constant),
+    Operation("EQ", 28, 2, "a == b", lambda a, b: _truth(np.real(a) == np.real(b), a, b), _constant, commutative=True),
     Operation(
         "AND",
         29,
         2,
         "a != 0 && b != 0",
-        lambda a, b: _truth((np.real(a) != 0) & (np.real(b) != 0)),
+        _both,
         _constant,
         commutative=True,
     ),
@@ -177,14 +227,16 @@ OPERATIONS: tuple[Operation, ...] = (
         30,
         2,
         "a != 0 || b != 0",
-        lambda a, b: _truth((np.real(a) != 0) | (np.real(b) != 0)),
+        _either,
         _constant,
         commutative=True,
     ),
-    Operation("NOT", 31, 1, "a == 0", lambda a: _truth(np.real(a) == 0), _constant),
+    Operation("NOT", 31, 1, "a == 0", lambda a: _truth(np.real(a) == 0, a), _constant),
     Operation("FLOOR", 32, 1, "floor(a)", lambda a: np.floor(np.real(a)), _constant),
     Operation("SQUARE", 33, 1, "a * a", lambda a: a * a, lambda y, da: 2 * y.args[0] * da),
     Operation("LOOKUP", 34, 1, "derivative c of curve b at a", None, _lookup_tangent),
+    Operation("ALL", 35, 2, "the smaller of two indicators", _all, _extremum_tangent, commutative=True),
+    Operation("ANY", 36, 2, "the larger of two indicators", _any, _extremum_tangent, commutative=True),
 )
 
 OPCODES: dict[str, int] = {operation.name: operation.code for operation in OPERATIONS}
@@ -196,6 +248,7 @@ POW, SQRT, SQUARE, ABS = OPCODES["POW"], OPCODES["SQRT"], OPCODES["SQUARE"], OPC
 MIN, MAX, SELECT, NOT, SIGN = OPCODES["MIN"], OPCODES["MAX"], OPCODES["SELECT"], OPCODES["NOT"], OPCODES["SIGN"]
 LT, LE, EQ, LOOKUP = OPCODES["LT"], OPCODES["LE"], OPCODES["EQ"], OPCODES["LOOKUP"]
 AND, OR = OPCODES["AND"], OPCODES["OR"]
+ALL, ANY = OPCODES["ALL"], OPCODES["ANY"]
 SIN, COS, FLOOR = OPCODES["SIN"], OPCODES["COS"], OPCODES["FLOOR"]
 
 # Graphs fold constants by Python's own floats where these give the same bits as NumPy, in a tenth of the time.

@@ -154,6 +154,8 @@ RULES: dict[int, Callable[..., Node | None]] = {
     op.SELECT: _select,
     op.MIN: _extremum,
     op.MAX: _extremum,
+    op.ALL: _extremum,
+    op.ANY: _extremum,
     op.LT: _never,
     op.LE: _always,
     op.EQ: _always,
