@@ -78,7 +78,7 @@ class _Constants:
         self.graph = graph
         self.nodes: list[Node] = []
         self.names: list[str] = []  # what an error calls them
-        self._places: dict[Node, int] = {}
+        self.anonymous: dict[Node, int] = {}  # places of those that belong to no field
 
     def block(self, nodes: Iterable[Node], *names: str) -> int:
         """Append a block; returns its first place. One name may stand for all."""
@@ -90,9 +90,13 @@ class _Constants:
 
     def symbol(self, node: Node) -> Node:
         """The constant that holds a parameter-only node."""
-        if node not in self._places:
-            self._places[node] = self.block([node], "an expression of parameters")
-        return self.graph.symbol("c", str(self._places[node]))
+        if node not in self.anonymous:
+            self.anonymous[node] = self.block([node], "an expression of parameters")
+        return self.graph.symbol("c", str(self.anonymous[node]))
+
+
+def _as_written(w: Written) -> str:
+    return f"{w.path}: {' '.join(w.text.split())}"
 
 
 def _only(node: Node, spaces: frozenset[str]) -> bool:
@@ -158,6 +162,7 @@ class _Lowering:
 
     def lower(self) -> Lowered:
         m = self.m
+        self._computed_parameters()
         at = self._constants()
         self._times()
         self._constraints()
@@ -179,6 +184,13 @@ class _Lowering:
             blob=pack(sections), model=m, parameters=self.p, inputs=self.u, coordinates=self.q, signals=list(m.signals),
             places=self.places, equations=self._equations, unmet=self.unmet,
         )  # fmt: skip
+
+    def _computed_parameters(self) -> None:
+        """Those that follow from others: looked at before what is made of them, whether used or not."""
+        for name in self.m.description.parameters:
+            signal = self.m.signals[name]
+            if signal.causality == "calculatedParameter":
+                self.constants.block([signal.node], f"parameter '{name}'")
 
     def _constants(self) -> tuple[int, int, int, int]:
         """The blocks that the solver reads by their place: bodies, gravity, start values, length."""
@@ -383,7 +395,7 @@ class _Lowering:
         missed = {*moving.missed, *watched.missed}
         written = [w for w in self._written if missed and any(n in missed for n in postorder([w.node]))]
         names = [f"event '{one.name}'" for one, at in zip(self._indicators, signs, strict=False) if at in missed]
-        self.unmet = list(dict.fromkeys([*(f"{w.path}: {' '.join(w.text.split())}" for w in written), *names]))
+        self.unmet = list(dict.fromkeys([*map(_as_written, written), *names]))
         return [node for times in dict.fromkeys([*moving.times, *again]) for node in times]
 
     def _rates(self, value: Node, level: int) -> tuple[Node, Node]:
@@ -506,6 +518,20 @@ class _Lowering:
         """The user's own expressions that change in time; a value that is not finite is traced back to them."""
         return [w for w in self.m.written if not _only(w.node, _P)]
 
+    def _constant_names(self) -> list[str]:
+        """Those of expressions of parameters that stand in one of the user's bear its text."""
+        places, names = self.constants.anonymous, list(self.constants.names)
+        seen: set[Node] = set()
+        for w in self.m.written if places else ():
+            waiting = [w.node]
+            while waiting:
+                node = waiting.pop()
+                if node in places and node not in seen:
+                    names[places[node]] = _as_written(w)
+                waiting += [a for a in node.args if a not in seen]
+                seen.add(node)
+        return names
+
     def _names(self) -> dict[str, bytes]:
         solved = [s.label for s in self.m.states] + [y.label for y in self.m.unknowns]
         labels = [*(c.label for c in self.m.coordinates), *self.lam, *solved]
@@ -526,8 +552,8 @@ class _Lowering:
             "sides": lines(side.label for side in self.m.sides),
             "clabels": lines(i.label for i in self.m.initials),
             "ckinds": ints(k for kind in kinds for k in kind),
-            "cnames": lines(self.constants.names),
-            "wlabels": lines(f"{w.path}: {' '.join(w.text.split())}" for w in self._written),
+            "cnames": lines(self._constant_names()),
+            "wlabels": lines(map(_as_written, self._written)),
             "labels": lines(labels),
             "nodes": ints(numbers[group] for group in groups),
             "scales": ints(rotational),

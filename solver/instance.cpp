@@ -188,8 +188,9 @@ void Instance::update() {
     compute_constants();
     for (std::size_t k = 0; k < constants.size(); ++k)
         if (!std::isfinite(constants[k]))
-            throw ModelError(system.constant_names[k] +
-                             " is not a finite number for these parameters; check divisions and roots");
+            throw ModelError(system.constant_names[k] + " is not a finite number for these parameters: " +
+                             system.culprit_of_constant(parameter_registers_, static_cast<int>(k)) +
+                             "; check divisions and roots");
     system.check_masses(constants.data());
     system.check_bounds(constants.data());
     system.check_orientations(constants.data());

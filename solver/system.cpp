@@ -396,6 +396,10 @@ void System::constants(const double* parameters, double* c, std::vector<double>&
     for (int k = 0; k < n_constants; ++k) c[k] = parameters_.output(registers.data(), k);
 }
 
+std::string System::culprit_of_constant(const std::vector<double>& registers, int k) const {
+    return parameters_.culprit(registers.data(), k);
+}
+
 void System::check_bounds(const double* c) const {
     for (const auto& b : bounds) {
         const double x = c[b.constant];

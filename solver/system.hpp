@@ -86,6 +86,8 @@ public:
     int start_at = 0;   // constants q0[nq] v0[nv] x0[nx] u0[nu] turns0[turns] y0[ny]
     int length_at = 0;  // constant: length scale of the model, m
     void constants(const double* parameters, double* c, std::vector<double>& registers) const;
+    // The operation, with its operands, that makes a constant not finite.
+    std::string culprit_of_constant(const std::vector<double>& registers, int k) const;
 
     // ---- evaluation at `point` (spaces TIME .. CONSTANT set)
     Workspace workspace() const;

@@ -86,6 +86,26 @@ def test_what_has_no_value_decides_nothing(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("add", "name"),
+    [
+        (("p", mbd.Parameter(value="1/(k - 2)")), r"parameter 'p' is not .*: 1 / 0"),
+        (("push", VectorForce(i=GROUND, j={"body": "ball"}, force=("ball.x + k/(k - 2)", 0))),
+         r"forces\.push\[0\]: ball\.x \+ k/\(k - 2\) is not .*: 2 / 0"),
+        (("s", mbd.State(rate="-s", start="sqrt(1 - k)")), r"start value of state 's' is not .*: sqrt\(-1\)"),
+    ],
+)  # fmt: skip
+def test_what_parameters_make_infinite_is_named(add: tuple[str, object], name: str) -> None:
+    """Whether a parameter is used or not: it is shown, and given out by FMUs."""
+    model = mbd.Model("divided")
+    model.add("k", mbd.Parameter(value=3.0))
+    model.add("ball", mbd.Body(mass=1, inertia=1, free=True))
+    model.add(*add)
+    assert "sqrt" in name or model.simulate(0.1, 0.1).complete
+    with pytest.raises(mbd.ModelError, match=name):
+        model.simulate(0.1, 0.1, parameters={"k": 2.0})
+
+
+@pytest.mark.parametrize(
     ("text", "found"),
     [
         ("mod(time, 0)", "mod needs y to differ from 0"),
@@ -129,6 +149,58 @@ def test_conditions_of_events_may_have_a_side_without_value(condition: str, occu
     model.add("there", mbd.Event(when=condition.format(*sides[:: -1 if turned else 1]), restart=True))
     events = model.simulate(1.0, 0.1).events
     assert [time for time, _ in events] == pytest.approx([0.45] if occurs else [])
+
+
+def broken(t: float) -> dict[str, float]:
+    """Of a sensor that is lost."""
+    if t > 0.55:
+        raise RuntimeError("sensor lost")
+    return {"u": 1.0}
+
+
+def driven() -> mbd.Model:
+    model = mbd.Model("driven", gravity=(0, 0))
+    model.add("u", mbd.Input())
+    model.add("ball", mbd.Body(mass=1, inertia=1, free=True))
+    return model
+
+
+LOST = r"the input function raised RuntimeError at t = 0\.6 s: sensor lost"
+
+
+def test_an_input_function_that_raises_ends_the_run_and_keeps_what_is_done() -> None:
+    with pytest.raises(mbd.StepFailed, match=LOST) as caught:
+        driven().simulate(1.0, 0.1, inputs=broken)
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    assert caught.value.result.time[-1] == pytest.approx(0.5)
+
+
+def test_an_input_function_that_raises_keeps_what_fmus_have_done(tmp_path: Path) -> None:
+    driven().export_fmu(tmp_path / "driven.fmu")
+    with pytest.raises(mbd.StepFailed, match=LOST) as caught:
+        mbd.fmu.simulate(tmp_path / "driven.fmu", 1.0, 0.1, inputs=broken)
+    assert caught.value.result.time[-1] == pytest.approx(0.5)
+
+
+def test_an_input_that_is_given_at_times_only_is_named() -> None:
+    with pytest.raises(mbd.StepFailed, match=r"gives u at t = 0\.3 s and nothing at 0\.4 s"):
+        driven().simulate(1.0, 0.1, inputs=lambda t: {"u": 1.0} if t < 0.35 else {})
+
+
+@pytest.mark.parametrize("wrong", ["a", None, [1]])
+def test_times_and_slopes_are_numbers(wrong: object) -> None:
+    simulation = driven().start()
+    with pytest.raises(mbd.ModelError, match="the time to advance to must be a number"):
+        simulation.advance(wrong)
+    with pytest.raises(mbd.ModelError, match="input 'u' must be a number"):
+        simulation.set_input("u", 0.0, wrong)
+
+
+@pytest.mark.parametrize("name", ["first_step", "largest_step"])
+def test_steps_are_not_asked_for_below_the_smallest(name: str) -> None:
+    """A first step of 1e-300 s ended in a failure of Newton's iteration."""
+    with pytest.raises(mbd.ModelError, match=f"{name} must not be below smallest_step, found 1e-300 s and 1e-10 s"):
+        driven().simulate(1.0, 0.1, **{name: 1e-300})
 
 
 def test_what_is_not_recorded_does_no_harm() -> None:

@@ -107,8 +107,10 @@ class InputSchedule:
         if self.function is not None:
             now, then = self.function(t), self.function(t_next)
             if now.keys() != then.keys():
+                before, after = (", ".join(names) or "nothing" for names in (now, then))
                 raise ModelError(
-                    f"the input function gives {', '.join(now)} at t = {t:g} s and {', '.join(then)} later"
+                    f"the input function gives {before} at t = {t:g} s and {after} at {t_next:g} s; "
+                    "give the same inputs at all times"
                 )
             return {name: (value, (then[name] - value) / (t_next - t)) for name, value in now.items()}
         return {name: curve.piece(t) for name, curve in self.curves.items()}
@@ -141,7 +143,10 @@ def _check_names(given: Iterable[str], known: list[str]) -> None:
 
 def _checked_function(function: Function, known: list[str]) -> Function:
     def checked(t: float) -> Mapping[str, float]:
-        values = function(t)
+        try:
+            values = function(t)
+        except Exception as error:
+            raise ModelError(f"the input function raised {type(error).__name__} at t = {t:g} s: {error}") from error
         if not isinstance(values, Mapping):
             raise ModelError(f"the input function must return a mapping name -> value, found {type(values).__name__}")
         _check_names(values, known)

@@ -38,9 +38,11 @@ class Settings:
             raise ModelError(problems)
         if not TIGHTEST <= self.tolerance <= LOOSEST:
             raise ModelError(f"tolerance must lie in [{TIGHTEST:g}, {LOOSEST:g}], found {self.tolerance:g}")
-        if self.largest_step is not None and self.largest_step < self.smallest_step:
-            found = f"found {self.largest_step:g} s and {self.smallest_step:g} s"
-            raise ModelError(f"largest_step must not be below smallest_step, {found}")
+        for name in ("first_step", "largest_step"):
+            value = getattr(self, name)
+            if value is not None and value < self.smallest_step:
+                found = f"found {value:g} s and {self.smallest_step:g} s"
+                raise ModelError(f"{name} must not be below smallest_step, {found}")
 
     def native(self) -> tuple[Any, ...]:
         """The arguments of the native Simulation after the system."""

@@ -115,7 +115,7 @@ def _set_inputs(simulation: Simulation, inputs: InputSchedule, t: float, t_next:
         for name, (value, slope) in inputs.at(t, t_next).items():
             simulation.set_input(name, value, slope)
     except ModelError as error:
-        raise StepFailed(str(error)) from None
+        raise StepFailed(str(error)) from error.__cause__
 
 
 def _snapped(times: NDArray[np.float64], knots: NDArray[np.float64], near: float) -> NDArray[np.float64]:

@@ -165,8 +165,9 @@ class Simulation:
     def set_input(self, name: str, value: float, slope: float = 0.0) -> None:
         """From now on the input is value + slope * (t - now)."""
         inputs = self._lowered.inputs
-        if not isinstance(value, Real):
-            raise ModelError(f"input '{name}' must be a number, found {value!r}")
+        for number in (value, slope):
+            if not isinstance(number, Real):
+                raise ModelError(f"input '{name}' must be a number, found {number!r}")
         if name not in inputs:
             raise ModelError(f"model '{self._model.description.name}' has no input {name!r}{self._not_an_input(name)}")
         with translated(f"input '{name}': "):
@@ -197,6 +198,8 @@ class Simulation:
 
     def advance(self, time: float) -> None:
         """Advance exactly to `time`; KeyboardInterrupt and StepFailed leave the last good state."""
+        if not isinstance(time, Real):
+            raise ModelError(f"the time to advance to must be a number of seconds, found {time!r}")
         self._values = None
         with translated(f"model '{self._model.description.name}': "):
             if not self._native.advance(float(time)):
