@@ -260,6 +260,10 @@ DriverOptions Slave::driver_options() const {
     if (!(o.tolerance > 0)) throw Refused("solver.tolerance must be positive, found " + number(o.tolerance));
     if (!(o.smallest_step > 0))
         throw Refused("solver.smallest_step must be positive, found " + number(o.smallest_step));
+    for (const auto& [name, value] : {std::pair("first_step", o.first_step), std::pair("largest_step", o.largest_step)})
+        if (value > 0 && value < o.smallest_step)
+            throw Refused(std::string("solver.") + name + " must not be below solver.smallest_step, found " +
+                          number(value) + " and " + number(o.smallest_step));
     return o;
 }
 

@@ -182,6 +182,31 @@ def test_an_input_function_that_raises_keeps_what_fmus_have_done(tmp_path: Path)
     assert caught.value.result.time[-1] == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("wrong", [0.0, -1.0, np.nan, "a"])
+@pytest.mark.parametrize("name", ["tolerance", "step_output"])
+def test_settings_of_a_run_of_an_fmu_are_positive(name: str, wrong: object, tmp_path: Path) -> None:
+    """0 counted as not given."""
+    driven().export_fmu(tmp_path / "driven.fmu")
+    with pytest.raises(mbd.ModelError, match=f"{name} must be a positive number.* found"):
+        mbd.fmu.simulate(tmp_path / "driven.fmu", **{"t_end": 1.0, "step_output": 0.1, name: wrong})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("solver.scheme", 2.5, "a whole number, found 2.5"),
+        ("solver.scheme", np.nan, "a whole number, found nan"),
+        ("solver.scheme", np.inf, r"\[1, 15\]|a whole number, found inf"),
+        ("solver.assemble", 3, r"true or false \(1 or 0\), found 3"),
+    ],
+)
+def test_whole_numbers_and_truths_are_not_rounded(name: str, value: float, wanted: str, tmp_path: Path) -> None:
+    """`solver.scheme` of 2.5 was scheme 2."""
+    driven().export_fmu(tmp_path / "driven.fmu")
+    with pytest.raises(mbd.ModelError, match=wanted):
+        mbd.fmu.simulate(tmp_path / "driven.fmu", 1.0, 0.1, parameters={name: value})
+
+
 def test_an_input_that_is_given_at_times_only_is_named() -> None:
     with pytest.raises(mbd.StepFailed, match=r"gives u at t = 0\.3 s and nothing at 0\.4 s"):
         driven().simulate(1.0, 0.1, inputs=lambda t: {"u": 1.0} if t < 0.35 else {})
@@ -201,6 +226,13 @@ def test_steps_are_not_asked_for_below_the_smallest(name: str) -> None:
     """A first step of 1e-300 s ended in a failure of Newton's iteration."""
     with pytest.raises(mbd.ModelError, match=f"{name} must not be below smallest_step, found 1e-300 s and 1e-10 s"):
         driven().simulate(1.0, 0.1, **{name: 1e-300})
+
+
+@pytest.mark.parametrize(("runtime", "interface"), KINDS[:3])
+def test_fmus_ask_for_no_step_below_the_smallest(runtime: str, interface: str, tmp_path: Path) -> None:
+    driven().export_fmu(tmp_path / "driven.fmu", runtime=runtime, interface=interface)
+    with pytest.raises((mbd.ModelError, mbd.StepFailed), match=r"solver\.first_step must not be below"):
+        mbd.fmu.simulate(tmp_path / "driven.fmu", 1.0, 0.1, parameters={"solver.first_step": 1e-300})
 
 
 def test_what_is_not_recorded_does_no_harm() -> None:

@@ -6,8 +6,10 @@ its model can be compared point by point.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +60,13 @@ def simulate(
     if t_end is None:
         raise ModelError(f"FMU '{facts.name}' names no stop time; give t_end")
     duration = t_end - t_start
-    times = t_start + output_times(duration, step_output or facts.step or duration / DEFAULT_POINTS)
+    if step_output is None:
+        step_output = facts.step or duration / DEFAULT_POINTS
+    times = t_start + output_times(duration, step_output)
     times[-1] = t_end  # not a rounding away from it
     names = _recorded(facts, record)
     schedule = input_schedule(facts, inputs, interpolation)
-    values, tolerance = start_values(facts, parameters or {}, start or {}), tolerance or facts.tolerance
+    values, tolerance = start_values(facts, parameters or {}, start or {}), _tolerance(facts, tolerance)
     if kind == MODEL_EXCHANGE:
         return integrate(facts, names, Integration(
             t_start=t_start, t_end=t_end, step=float(times[1] - times[0]), tolerance=tolerance,
@@ -101,7 +105,7 @@ def open(
     simulation = FmuSimulation(facts, _recorded(facts, None), follows=slopes)
     try:
         values = start_values(facts, parameters or {}, start or {})
-        tolerance = tolerance or facts.tolerance
+        tolerance = _tolerance(facts, tolerance)
         experiment = Experiment(t_start=t_start, t_end=t_end, tolerance=tolerance, values=values)
         simulation.initialise(experiment, schedule.at(t_start, t_start))
     except BaseException:
@@ -111,6 +115,15 @@ def open(
 
 
 # ---------------------------------------------------------------- checks before anything is loaded
+
+
+def _tolerance(facts: FmuInfo, given: float | None) -> float | None:
+    """The FMU's own where none is given."""
+    if given is None:
+        return facts.tolerance
+    if not (isinstance(given, Real) and 0 < given < math.inf):
+        raise ModelError(f"tolerance must be a positive number, found {given!r}")
+    return float(given)
 
 
 def kinds(facts: FmuInfo) -> list[str]:

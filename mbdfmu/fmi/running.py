@@ -216,7 +216,11 @@ def converted(variable: FmuVariable, value: Value) -> Value:
         raise ModelError(f"'{variable.name}' must be {wanted}, found {value!r}")
     if not isinstance(value, str | Real):
         raise ModelError(f"'{variable.name}' must be a number, found {value!r}")
-    return PYTHON[variable.type](value)
+    kind = PYTHON[variable.type]
+    if kind in (int, bool) and not (float(value) in (0.0, 1.0) if kind is bool else float(value).is_integer()):
+        wanted = "true or false (1 or 0)" if kind is bool else "a whole number"
+        raise ModelError(f"'{variable.name}' is {variable.type} and must be {wanted}, found {value!r}")
+    return kind(value)
 
 
 def _chosen(variable: FmuVariable, item: str) -> int:
