@@ -52,8 +52,9 @@ def _turned(entry: dict[str, Any]) -> dict[str, Any]:
 
 def _body(body: dict[str, Any]) -> dict[str, Any]:
     found = _turned(dict(body))
-    found |= {"inertia": [body["inertia"]] * 3, "omega": [0.0, 0.0, body["omega"]]}
-    return found | {key: _three(body[key]) for key in ("position", "velocity")}
+    anew = {"inertia": lambda value: [value] * 3, "omega": lambda value: [0.0, 0.0, value]}
+    anew |= {"position": _three, "velocity": _three}
+    return found | {key: say(body[key]) for key, say in anew.items() if key in body}
 
 
 def _marker(marker: Any) -> Any:
