@@ -67,6 +67,7 @@ class Side:
 
     label: str
     node: Node
+    meets: bool = False  # whether the motion can come to where the node is zero, and go over to the other branch there
 
 
 @dataclass(frozen=True, kw_only=True)

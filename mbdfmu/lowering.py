@@ -8,7 +8,7 @@ or force by name, and nothing of time stepping.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -532,6 +532,14 @@ class _Lowering:
                 seen.add(node)
         return names
 
+    def _rows_with_sides(self) -> Iterator[int]:
+        """For each side whose branches meet the first row of the primitive that has it, else -1."""
+        first = 0
+        for constraint in self.m.constraints:
+            for primitive in constraint.primitives:
+                yield from (first if side.meets else -1 for side in primitive.sides if constraint.active)
+                first += len(primitive.rows)
+
     def _names(self) -> dict[str, bytes]:
         solved = [s.label for s in self.m.states] + [y.label for y in self.m.unknowns]
         labels = [*(c.label for c in self.m.coordinates), *self.lam, *solved]
@@ -550,6 +558,7 @@ class _Lowering:
             "drives": ints(c.drives for c, _ in self.rows),
             "periodic": ints(k for k, (_, row) in enumerate(self.rows) if row.periodic),
             "sides": lines(side.label for side in self.m.sides),
+            "siderows": ints(self._rows_with_sides()),
             "clabels": lines(i.label for i in self.m.initials),
             "ckinds": ints(k for kind in kinds for k in kind),
             "cnames": lines(self._constant_names()),

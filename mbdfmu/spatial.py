@@ -146,7 +146,8 @@ def equal_spin(i: SpatialFrame, j: SpatialFrame, axis: Vector) -> Primitive:
     """
     u, v = normals(axis)
     value = 0.5 * (dot(i.axis(v), j.axis(u)) - dot(i.axis(u), j.axis(v)))
-    side = Side(label="the axes of both ends", node=dot(i.axis(u), j.axis(u)) + dot(i.axis(v), j.axis(v)))
+    same = dot(i.axis(u), j.axis(u)) + dot(i.axis(v), j.axis(v))
+    side = Side(label="the axes of both ends", node=same, meets=True)
     return Primitive(rows=(Row(direction="rotation", value=value, unit="rad"),), sides=(side,))
 
 

@@ -16,6 +16,7 @@ constexpr double nearest = 1e-11;  // what still pulls to the guess along the jo
 constexpr int most_pulls = 100, most_halvings = 12;
 constexpr std::size_t remembered = 5;  // distances from the guess, of which the greatest must not be exceeded
 constexpr double half_turn = 3.141592653589793;
+constexpr double folded = 1e-12;  // how far axes point the same way, below which that is rounding
 
 using Matrix = Eigen::SparseMatrix<double>;
 using Vector = Eigen::VectorXd;
@@ -262,13 +263,29 @@ void Instance::approach(const Guess& guess, const std::vector<char>& held) {
 
 // ---------------------------------------------------------------- axes that point the same way
 
+const double* Instance::sides_at(const double* q) {
+    system.monitor(point(state.t, q, state.v.data(), state.a.data(), state.lambda.data(), state.x.data(),
+                         state.xdot.data(), state.y.data()),
+                   work, monitor_.data());
+    return monitor_.data() + system.turns;
+}
+
 std::vector<int> Instance::reversed_sides() {
     std::vector<int> reversed;
     if (system.sides == 0) return reversed;
-    system.monitor(state_point(), work, monitor_.data());
+    const double* side = sides_at(state.q.data());
     for (int k = 0; k < system.sides; ++k)
-        if (!(monitor_[system.turns + k] > 0)) reversed.push_back(k);
+        if (!(side[k] > 0)) reversed.push_back(k);
     return reversed;
+}
+
+int Instance::reversed_at(const double* q) {
+    for (int k = 0; k < system.sides; ++k) {
+        const int row = system.side_rows[k];
+        if (row < 0 || !is_active(row)) continue;
+        if (sides_at(q)[k] < folded && sides_at(state.q.data())[k] >= folded) return k;
+    }
+    return -1;
 }
 
 // Bodies turned about, by half a turn about one of their axes, that this puts right: quaternions and where they stand.

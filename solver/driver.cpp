@@ -46,6 +46,8 @@ const char* reason(Status status) {
             return "the iteration matrix is singular";
         case Status::turned:
             return "a body turns by more than a quarter turn in one step";
+        case Status::reversed:
+            return "a joint's axes come to point in opposite directions";
         case Status::done:
             break;
     }
@@ -288,6 +290,7 @@ bool Driver::singular_pose_passed(double h) {
     const State before = instance_.state;
     for (const double part : {1.5 * h, 0.5 * h}) {
         StepResult result = scheme_->step(instance_, part, statistics);
+        look_at_sides(result);
         if (result.status != Status::done || result.turn > 1) {
             instance_.state = before;
             return false;
@@ -312,6 +315,7 @@ void Driver::fixed_steps(double t, Poll poll, void* context, bool& stopped) {
         StepResult result = scheme_->step(instance_, h, statistics);
         count_failure(result);
         if (result.status == Status::done && result.turn > 1) result.status = Status::turned;
+        look_at_sides(result);
         look_at_gaps(result, h);
         if (result.clear < 1) fail(result, h);
         if (result.status != Status::done) {
@@ -322,7 +326,8 @@ void Driver::fixed_steps(double t, Poll poll, void* context, bool& stopped) {
                 if (waiting_) return;
                 continue;
             }
-            if (result.status == Status::turned || !rows_chosen_anew(result, h)) fail(result, h);
+            const bool turned = result.status == Status::turned || result.status == Status::reversed;
+            if (turned || !rows_chosen_anew(result, h)) fail(result, h);
             --k;
             continue;
         }
@@ -397,12 +402,25 @@ void Driver::look_at_gaps(StepResult& result, double h) {
     if (result.clear < 1) result.culprit = gaps_.passed();
 }
 
+// Whether a step that has succeeded ends where axes of a joint point in opposite directions, for which its rows hold
+// too.
+void Driver::look_at_sides(StepResult& result) {
+    if (!instance_.system.branches_meet || result.status != Status::done ||
+        !(scheme_->fixed_steps || result.error <= 1))
+        return;
+    const int side = instance_.reversed_at(scheme_->end().q);
+    if (side < 0) return;
+    result.status = Status::reversed;
+    result.culprit = instance_.system.side_labels[side];
+}
+
 // After a step that was refused; false where the motion has started anew with other rows instead.
 bool Driver::cut(const StepResult& result, double h) {
     State& s = instance_.state;
     ++statistics.rejected;
     const bool open = result.worst_row >= 0 && instance_.is_left_out(result.worst_row);
-    if ((open || result.status != Status::done) && rows_chosen_anew(result, h)) return false;
+    const bool unsolved = result.status != Status::done && result.status != Status::reversed;
+    if ((open || unsolved) && rows_chosen_anew(result, h)) return false;
     const double factor =
         result.status != Status::done ? failure_factor
         : result.clear < 1
@@ -429,6 +447,7 @@ void Driver::controlled_steps(double t, double until, Poll poll, void* context, 
         StepResult result = scheme_->step(instance_, h, statistics);
         count_failure(result);
         result.error = std::max(result.error, std::pow(result.turn, scheme_->error_order()));
+        look_at_sides(result);
         look_at_gaps(result, h);
         if (to > t && result.passed() && !scheme_->keep(instance_, statistics)) result.status = Status::not_finite;
         const bool done = result.passed(), arrived = done && taken(result, h, to, halved < most_halvings);
@@ -476,6 +495,10 @@ void Driver::fail(const StepResult& result, double h) {
         text += options_.step > 0
                     ? "; use error control or a step of at most " + shown(result.clear * h) + " s"
                     : std::string("; the gap changes faster than any step can follow: check its geometry");
+    else if (result.status == Status::reversed)
+        text +=
+            "; its rows hold there as well, so that the motion beyond is not known: keep it from folding back, by a "
+            "stop or other starts";
     else if (!result.culprit.empty())
         text += std::string(options_.step > 0 ? "; take a smaller step, or" : ";") +
                 " keep it within what it is defined for, by max(), if() or another law";

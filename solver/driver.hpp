@@ -110,6 +110,7 @@ private:
     double next_size(double remaining, bool passing, bool& last) const;
     void follow(double h, double error, bool after_rejection);
     void look_at_gaps(StepResult& result, double h);
+    void look_at_sides(StepResult& result);
     bool cut(const StepResult& result, double h);
     bool may_pass() const;
     double horizon(double t, const Break& next) const;

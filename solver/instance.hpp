@@ -157,6 +157,8 @@ public:
     bool is_left_out(int row) const;
     // ---- rows on and off (switches.cpp)
     bool is_active(int row) const;
+    // The first joint in force whose axes point the same way at the state, and in opposite directions at q; none is -1.
+    int reversed_at(const double* q);
     void switch_row(int row, bool on);
     bool indicators_are_reported() const;              // whether any of them depends on what is reported
     bool rests(const Switches::Indicator& one) const;  // a contact
@@ -271,6 +273,7 @@ private:
     std::pair<double, Eigen::VectorXd> way_from(const Guess& guess) const;
     bool steps_nearer(const Guess& guess, Eigen::VectorXd step, double limit, const std::vector<char>& held);
     void approach(const Guess& guess, const std::vector<char>& held);
+    const double* sides_at(const double* q);
     std::vector<int> reversed_sides();
     std::vector<std::pair<int, std::vector<double>>> turned_about(int side, const std::vector<char>& held);
     bool flip(const Guess& guess, const std::vector<char>& held);

@@ -197,6 +197,12 @@ void System::read_names(const Blob& blob) {
     read_lines("labels", labels, n());
     read_lines("cnames", constant_names, n_constants);
     read_lines("sides", side_labels, sides);
+    side_rows = blob.ints("siderows");
+    if (side_rows.size() != static_cast<std::size_t>(sides)) damaged("the table of sides has the wrong size");
+    for (int row : side_rows) {
+        if (row < -1 || row >= nc) damaged("a side belongs to no row");
+        branches_meet = branches_meet || row >= 0;
+    }
     read_lines("wlabels", written_labels_, written_.outputs());
     const auto levels = blob.ints("levels");
     if (levels.size() != static_cast<std::size_t>(nc)) damaged("the table of levels has the wrong size");

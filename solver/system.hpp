@@ -191,6 +191,8 @@ public:
     std::vector<Bound> bounds;
     std::vector<std::string> constant_names;  // what an error calls them
     std::vector<std::string> side_labels;
+    std::vector<int> side_rows;  // a row that goes with each, where a motion can come to its other branch; else -1
+    bool branches_meet = false;
 
 private:
     struct Entry {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,7 +10,7 @@ from mbdfmu.coordinates import SOLVED
 from mbdfmu.description import Joint, Marker, MarkerReference, Motion, Variable, components
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.forces import ForceElement
-from mbdfmu.frames import Joined, Measure, Primitive, Recipe, Row, Side
+from mbdfmu.frames import Joined, Measure, Primitive, Recipe, Row
 from mbdfmu.joints import JointElement, Relation
 from mbdfmu.resolution import ACCELERATION, ANY, PARAMETERS, PLACES, POSITION, SPEED, TIME
 from mbdfmu.signals.between import Between
@@ -124,7 +125,7 @@ class Elements:
             u, text = "N" if row.unit == "m" else "N.m", f"{label}: {row.text}"
             self.draft.add(Signal(name=f"{name}.reaction.{row.reaction}", unit=u, node=reaction, text=text))
         sides = [side for primitive in primitives for side in primitive.sides if active]
-        self.draft.sides += [Side(label=f"{label}: {side.label}", node=side.node) for side in sides]
+        self.draft.sides += [replace(side, label=f"{label}: {side.label}") for side in sides]
         self.draft.constraints.append(
             Constraint(label=label, name=name, primitives=primitives, ends=ends, active=active, drives=drives)
         )

@@ -9,7 +9,7 @@
 
 namespace mbd {
 
-enum class Status { done, slow, diverged, constraint, not_finite, singular, turned };
+enum class Status { done, slow, diverged, constraint, not_finite, singular, turned, reversed };
 
 struct StepResult {
     Status status = Status::done;
