@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -21,7 +22,8 @@ from search.run import main
 from search.shrinking import smallest
 from search.signals import effort
 from search.sketch import Sample, Sketch
-from search.ways import WAYS, judged
+from search.space import in_space
+from search.ways import WAYS, judged, noted
 
 PARTS = 10
 BY_NIGHT = 5000
@@ -78,6 +80,15 @@ def test_a_run_from_another_start_is_told_from_the_reference() -> None:
     assert not list(judged(case, "same", case.run(scheme="radau", tolerance=1e-9), bound))
     (finding,) = judged(case, "other", case.run(**REFERENCE, parameters={NUDGE: 100 * bound}), bound)
     assert finding.apart > 10 * bound
+
+
+def test_bushings_past_half_turn_are_another_motion_in_space() -> None:
+    """The angle of `f1` comes to -3.30 rad: the motions agree to 4e-9 up to -3.12 rad and part after half a turn."""
+    case = Case(generated(10659))
+    assert not list(WAYS["spatial"](case))
+    before = Case(replace(case.sample, end=0.6))  # at -2.6 rad
+    (missed,) = noted(before, in_space(case.sample.data), ["f1"])
+    assert missed.what == "no note that bushing 'f1' passed half a turn"
 
 
 def test_findings_are_made_small() -> None:

@@ -234,7 +234,33 @@ def spatial(case: Case) -> Iterator[Finding]:
         data = in_space(case.sample.data)
     except NotSaid as why:
         raise NotCovered(str(why)) from None
-    yield from _rebuilt(case, "in space", data)
+    if turned := _past_half_turn(case):
+        yield from noted(case, data, turned)
+    else:
+        yield from _rebuilt(case, "in space", data)
+
+
+def _past_half_turn(case: Case) -> list[str]:
+    """Bushings whose angle passes half a turn: it counts on in the plane; in space the torque jumps (T4.11)."""
+    held = [name for name, force in case.sample.data.get("forces", {}).items() if force["type"] == "bushing"]
+    if not held:
+        return []
+    shown: dict[str, Any] = {"record": [f"{name}.angle" for name in held], "inputs": case.sample.inputs or None}
+    try:
+        found = case.model.simulate(case.sample.end, case.sample.end / (DENSE * POINTS), **shown, **TIGHT)
+    except StepFailed as error:
+        raise Undecided(f"the planar model ends: {error}") from None
+    return [name for name in held if np.max(np.abs(found[f"{name}.angle"])) > np.pi]
+
+
+def noted(case: Case, data: dict[str, Any], bushings: list[str]) -> Iterator[Finding]:
+    """What jumps in space is another motion, which has to be said."""
+    model = Sample(case.sample.seed, data, case.sample.inputs, case.sample.end).model()
+    step = case.sample.end / (DENSE * POINTS)
+    notes = " ".join(model.simulate(case.sample.end, step, inputs=case.sample.inputs or None, **TIGHT).notes)
+    for name in bushings:
+        if f"bushing '{name}' passed half a turn" not in notes:
+            yield Finding("in space", f"no note that bushing '{name}' passed half a turn", np.inf, 0.0)
 
 
 def parameters(case: Case) -> Iterator[Finding]:
