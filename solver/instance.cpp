@@ -341,10 +341,10 @@ void Instance::with_other_rows_where_singular(F&& evaluate) {
 
 void Instance::report() {
     with_other_rows_where_singular([&] {
-        if (report_here(false)) return;
+        report_here();
+        if (!(largest_share_ > worn)) return;
         const ChoiceKept as_before(state);
-        exchange_rows_here();
-        report_here(true);
+        if (exchange_rows_here()) report_here();
     });
     check_left_out();
 }
@@ -369,21 +369,17 @@ double Instance::fastest(double least, const std::vector<double>& rates) const {
     return least;
 }
 
-// False, with nothing reported, where rows kept are so nearly dependent that others are better (T7.15).
-bool Instance::report_here(bool anyway) {
+void Instance::report_here() {
     look_from_state();
     if (system.nc > 0) {
         system.rates(state_point(), work, index1_.velocity.data(), index1_.gamma.data());
         worst_velocity_violation = std::max(worst_velocity_violation, worst(index1_.velocity.data()).scaled);
         evaluate_index1();
-        const auto sizes = anyway || state.redundancies.empty() ? std::vector<double>() : row_sizes();
         factorise_index1();
-        if (!sizes.empty() && wears_out(sizes, worn)) return false;
         project_velocities();
     }
     solve_accelerations();
     spread_reactions();
-    return true;
 }
 
 void Instance::share_reactions() {

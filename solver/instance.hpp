@@ -256,7 +256,7 @@ private:
     template <class F>
     void with_other_rows_where_singular(F&& evaluate);
     [[noreturn]] void refuse(Index1::Outcome outcome);
-    bool report_here(bool anyway);
+    void report_here();
     void check_left_out();
     // the largest of the coordinates' rates, each over its unit, and of `least`
     double fastest(double least, const std::vector<double>& rates) const;
@@ -320,7 +320,7 @@ private:
     int group_rows(std::vector<int>& group) const;
     template <class Taken>
     void decompose(const std::vector<double>& sizes, Taken&& taken);
-    bool wears_out(const std::vector<double>& sizes, double bound);
+    bool wears_out(const std::vector<double>& sizes);
     bool exchange_rows_here();
     bool exchange(const std::vector<double>& sizes);
     void exchange(Redundancy& in, std::size_t place);
@@ -330,6 +330,7 @@ private:
                       PivotingSolver<Scalar>& pivoting_solver);
     void find_masked();
     void mask();
+    double largest_share_ = 0;  // of a row kept in one left out, at the last spread_reactions()
     void spread_reactions();
 };
 

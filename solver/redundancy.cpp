@@ -197,14 +197,14 @@ void Instance::decompose(const std::vector<double>& sizes, Taken&& taken) {
     solve(index1_.factor, unknowns_.data());
 }
 
-// Whether a row kept has a coefficient beyond a bound in one left out (T7.15); of the matrix factorised last.
-bool Instance::wears_out(const std::vector<double>& sizes, double bound) {
+// Whether a row kept has a large coefficient in one left out (T7.15).
+bool Instance::wears_out(const std::vector<double>& sizes) {
     std::vector<int> group;
     const int groups = group_rows(group);
     for (int g = 1; g <= groups; ++g) {
         decompose(sizes, [&](int row) { return group[row] == g; });
         for (int row = 0; row < system.nc; ++row)
-            if (std::fabs(unknowns_[system.nv + row]) * sizes[row] > bound) return true;
+            if (std::fabs(unknowns_[system.nv + row]) * sizes[row] > largest_coefficient) return true;
     }
     return false;
 }
@@ -216,7 +216,7 @@ bool Instance::exchange_rows_here() {
     evaluate_index1();
     const auto sizes = row_sizes();
     Order order = state.order;
-    if (!factorise(index1_.factor, order) || !wears_out(sizes, largest_coefficient)) return false;
+    if (!factorise(index1_.factor, order) || !wears_out(sizes)) return false;
     for (auto& r : state.redundancies) {
         decompose(sizes, [&](int row) { return row == r.row; });
         r.repeats.clear();
@@ -409,6 +409,7 @@ void Instance::mask() {
 void Instance::spread_reactions() {
     const auto repeated = repeating();
     const int count = static_cast<int>(repeated.size());
+    largest_share_ = 0;
     if (count == 0) return;
     const auto weight = [&](int row) { return system.rotational[system.nv + row] ? 1 / length() : 1.0; };
     std::vector<Eigen::Triplet<double>> entries;
@@ -422,6 +423,7 @@ void Instance::spread_reactions() {
         double largest = 0;
         for (int row = 0; row < system.nc; ++row)
             largest = std::max(largest, std::fabs(unknowns_[system.nv + row]) * weight(row));
+        largest_share_ = std::max(largest_share_, largest / weight(repeated[k] - system.nv));
         for (int row = 0; row < system.nc; ++row)
             if (const double shift = -unknowns_[system.nv + row] * weight(row); std::fabs(shift) > negligible * largest)
                 entries.emplace_back(row, k, shift);
