@@ -15,6 +15,7 @@ constexpr double least_factor = 0.2;
 constexpr double failure_factor = 0.25;  // after a corrector that failed
 constexpr double doubled = 2;            // at most, where reactions have to be followed from step to step
 constexpr double unknown_course = 0.1;   // of a step: the first one after an event, where the same holds
+constexpr double unknown_start = 1e-2;   // of the time ahead: the same at the start, where nothing moves
 constexpr int most_halvings = 6;         // of a step for what it may have passed over
 constexpr double least_jerk = 1e-10;     // of the model's length
 constexpr double rounding = 1e-12;       // of the model's length, or rad: what it opens
@@ -350,7 +351,9 @@ double Driver::first_step(double remaining) const {
     }
     for (int k = 0; k < i.system.nx; ++k)
         rate = std::max(rate, std::fabs(i.state.xdot[k]) / std::max(i.system.nominal[k], std::fabs(i.state.x[k])));
-    const double time_scale = rate > 0 ? 1 / rate : remaining;  // not shorter for a short first interval
+    // Where nothing moves, reactions that decide are met by steps that begin short and double.
+    const double still = happenings_.depend_on_reactions() ? unknown_start * remaining : remaining;
+    const double time_scale = rate > 0 ? 1 / rate : still;  // not shorter for a short first interval
     return scheme_->first_step(options_.tolerance) * time_scale;
 }
 

@@ -49,10 +49,10 @@ def sunk(restitution: float, order: int) -> mbd.Model:
     return mbd.Model.from_description(mbd.Description(**data))
 
 
-def held(dimensions: int) -> mbd.Model:
+def held(dimensions: int, load: str = LOAD) -> mbd.Model:
     """A body that a joint holds, and a counter of the times at which this has to pull."""
     ground, b = {"body": "ground"}, {"body": "b"}
-    force = [0, LOAD, 0][:dimensions]
+    force = [0, load, 0][:dimensions]
     reaction = "seat.reaction.y" if dimensions == 2 else "seat.force.y"
     data: dict[str, Any] = {
         "format_version": 1, "name": "held", "dimensions": dimensions, "gravity": [0] * dimensions,
@@ -106,6 +106,13 @@ def test_what_rests_parts_where_another_contact_stops_it(scheme: str, restitutio
 @pytest.mark.parametrize("scheme", Scheme.names())
 def test_an_event_on_a_reaction_is_seen(scheme: str, dimensions: int) -> None:
     assert held(dimensions).simulate(END, END, scheme=scheme)["n"][-1] in (8, 9)
+
+
+@pytest.mark.parametrize("scheme", Scheme.names())
+def test_events_on_reactions_are_seen_from_the_start_on(scheme: str) -> None:
+    """Nothing moves, so that only the time ahead says how long a first step may be."""
+    run = held(2, "-10 + 11*sin(12*pi*time)").simulate(8.0, 8.0, scheme=scheme, tolerance=1e-3)
+    assert run["n"][-1] == 48
 
 
 @pytest.mark.parametrize("runtime", ["native", "python"])
