@@ -86,6 +86,26 @@ def test_what_has_no_value_decides_nothing(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "fields", "found"),
+    [
+        ("sphere_box", {"radius": 0.1, "size": [1, "k - 2"]}, r"size\[1\] of force 'c' must be positive, found -1"),
+        ("sphere_plane", {"radius": 0.1, "exponent": "k/2"}, "exponent of force 'c' must be at least 1, found 0.5"),
+        ("sphere_plane", {"radius": 0.1, "restitution": "1 + k", "impact_speed": 1}, "restitution of .* found 2"),
+        ("bushing", {"torsional_stiffness": "k - 2"}, "torsional_stiffness of force 'c' must be zero or positive"),
+    ],
+)
+def test_bounds_hold_for_what_follows_from_parameters(kind: str, fields: dict[str, object], found: str) -> None:
+    """As for numbers; a box of negative width was a box."""
+    force = {"type": kind, "i": GROUND, "j": {"body": "ball"}, **fields}
+    force["stiffness"] = [1e4, 1e4] if kind == "bushing" else 1e4
+    ball = {"mass": 1, "inertia": 1, "position": [0, 1], "free": True}
+    whole = {"format_version": 1, "name": "bounded", "parameters": {"k": 1.0}, "bodies": {"ball": ball}}
+    model = mbd.Model.from_description(mbd.Description.model_validate(whole | {"forces": {"c": force}}))
+    with pytest.raises(mbd.ModelError, match=found):
+        model.simulate(0.1, 0.1)
+
+
+@pytest.mark.parametrize(
     ("add", "name"),
     [
         (("p", mbd.Parameter(value="1/(k - 2)")), r"parameter 'p' is not .*: 1 / 0"),

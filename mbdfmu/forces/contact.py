@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 from pydantic import model_validator
 
 from mbdfmu.counterparts import Equations
-from mbdfmu.description import Flag, In, NonNegative, Positive
+from mbdfmu.description import Bound, Flag, In, NonNegative, Positive
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node, less, maximum, minimum, select
 from mbdfmu.forces.base import Ends, ForceBetween, geometry
@@ -61,9 +61,10 @@ class Contact(Sliding, ForceBetween):
 
     stiffness: Positive  # N/m to the power of the exponent
     normal: Literal["hunt_crossley", "hertz", "linear"] = "hunt_crossley"  # law of the normal force
-    exponent: Annotated[Positive, In("1")] = 1.5  # of the depth; 1.5 for hertz, 1 for linear
+    exponent: Annotated[Positive, Bound("at least 1", 1), In("1")] = 1.5  # of the depth; 1.5 for hertz, 1 for linear
     dissipation: Annotated[NonNegative, In("s/m")] = 0.0
-    restitution: Annotated[Positive | None, In("1")] = None  # in place of dissipation: speed after over speed before
+    # in place of dissipation: speed after over speed before
+    restitution: Annotated[Positive | None, Bound("at most 1", 0, 1), In("1")] = None
     impact_speed: Annotated[Positive | None, In("m/s")] = None  # at which restitution was measured
     damping: Annotated[NonNegative, In("N.s/m")] = 0.0  # of the linear law
     coefficient: Annotated[NonNegative, In("1")] = 0.0  # of friction, while sliding

@@ -20,11 +20,16 @@ def bounded(draft: Draft) -> list[Bounded]:
 def _found(draft: Draft) -> Iterator[Bounded]:
     for section, name, element in draft.d.elements():
         for field, bound in _bounds(type(element)):
-            value = getattr(element, field)
-            if isinstance(value, str):
-                node = draft.names.value(f"{section}.{name}.{field}", value, ANY)
+            for part, value in _parts(field, getattr(element, field)):
+                node = draft.names.value(f"{section}.{name}.{part}", value, ANY)
                 if node.support and all(symbol.value[0] == "p" for symbol in node.support):
-                    yield Bounded(label=f"{field} of {_one(section)} '{name}'", node=node, bound=bound)
+                    yield Bounded(label=f"{part} of {_one(section)} '{name}'", node=node, bound=bound)
+
+
+def _parts(field: str, value: object) -> Iterator[tuple[str, str]]:
+    """What is written as an expression, in a list too."""
+    named = [(f"{field}[{k}]", one) for k, one in enumerate(value)] if isinstance(value, tuple) else [(field, value)]
+    yield from ((part, one) for part, one in named if isinstance(one, str))
 
 
 def _one(section: str) -> str:
