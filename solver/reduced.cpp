@@ -120,6 +120,7 @@ bool Reduced::close_positions(Instance& i) {
 // [Haug97] eq. 12; rows of velocities need not be linear.
 bool Reduced::close_velocities(Instance& i) {
     if (!look_at_gradient(i)) return false;
+    double before = std::numeric_limits<double>::infinity();
     for (int iteration = 0; iteration < most_closing; ++iteration) {
         index1.look(i, here());
         partition.solve(Partition::velocities, index1.velocity.data(), column_.data());
@@ -129,7 +130,11 @@ bool Reduced::close_velocities(Instance& i) {
             speed = std::max(speed, std::fabs(v[k]) / i.unit(k));
         }
         if (!std::isfinite(change)) return false;
-        if (change <= 64 * epsilon * speed || iteration + 1 == most_closing) return change <= tolerance * speed;
+        // where all is locked, speeds are rounding: they get no smaller, and no position shows them
+        const bool noise = change > 0.1 * before && weights_.v * change <= rounding(i);
+        if (noise || change <= 64 * epsilon * speed) return true;
+        if (iteration + 1 == most_closing) return change <= tolerance * speed;
+        before = change;
         for (int k = 0; k < s_.nv; ++k) v[k] -= column_[k];
     }
     return true;
