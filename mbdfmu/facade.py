@@ -199,7 +199,7 @@ class Model:
         Events that are true with the start values have happened.
         """
         simulation = self._started(parameters, start, assemble, None, settings)
-        simulation.begin()
+        simulation.catch_up()
         return simulation
 
     def _started(

@@ -323,7 +323,7 @@ NB_MODULE(_solver, m) {
                 return arrived;
             },
             "t"_a, "limit"_a = 0)
-        .def("begin", [](Simulation& s) { s.run([&] { s.driver.begin(); }); })
+        .def("catch_up", [](Simulation& s) { s.run([&] { s.driver.catch_up(); }); })
         .def("report", [](Simulation& s) { s.run([&] { s.driver.report(); }); })
         .def("signals",
              [](Simulation& s) {

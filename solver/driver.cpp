@@ -114,10 +114,7 @@ bool Driver::advance(double t, Poll poll, void* context, long limit) {
     if (!std::isfinite(t)) throw ModelError("cannot advance to a time that is not finite");
     if (t < instance_.state.t)
         throw ModelError("cannot advance from t = " + shown(instance_.state.t) + " s back to t = " + shown(t) + " s");
-    take_side();
-    reported_ = false;
-    waiting_ = false;
-    look();
+    catch_up();
     bool stopped = false;
     limit_ = limit > 0 ? statistics.steps + limit : 0;
     State& s = instance_.state;

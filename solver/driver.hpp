@@ -52,8 +52,8 @@ public:
     bool events_wait = false;
     bool waiting() const { return waiting_; }
     void let_happen();
-    // What is true at the start happens, so that what is shown there is what follows from it.
-    void begin();
+    // What is true with the start, inputs and parameters as they are now happens, as it would with the next step.
+    void catch_up();
     // Where the next step towards `t` is likely to end.
     double reach(double t) const;
 

@@ -52,8 +52,10 @@ void Driver::let_happen() {
     happenings_.act();
 }
 
-void Driver::begin() {
-    if (happenings_.any() && instance_.state.last_step == 0) let_happen();
+void Driver::catch_up() {
+    take_side();
+    reported_ = waiting_ = false;
+    look();
 }
 
 void Driver::act_or_wait() {

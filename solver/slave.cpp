@@ -216,7 +216,7 @@ Answer Slave::exit_initialization() {
         Run& started = run();
         tell_inputs();
         const bool steps = kind_ == Kind::co_simulation && !event_mode_;  // else the environment asks for events
-        if (steps) all_or_nothing([&] { started.driver.begin(); });
+        if (steps) all_or_nothing([&] { started.driver.catch_up(); });
         current_ = false;
         signals();  // what cannot be reported is told here
         if (setting(Interface::log_level) >= level_warnings) {

@@ -134,3 +134,25 @@ def test_saved_states_go_on_with_the_same_steps() -> None:
     other.restore(saved)
     other.advance(END)
     assert other.save().to_bytes() == simulation.save().to_bytes()
+
+
+@pytest.mark.parametrize("scheme", ["hht", "dop853", "radau", "welch2"])
+def test_an_input_that_jumps_lets_go_at_once(scheme: str) -> None:
+    """The row behind the jump showed a contact that pulls: no acceleration."""
+    data: dict[str, Any] = {
+        "format_version": 1, "name": "pulled", "mass": {"s": 1}, "inputs": {"u": {"unit": "N"}},
+        "coordinates": {"s": {"unit": "m", "force": "u - 10"}},
+        "impacts": {"wall": {"gap": "s", "restitution": 0}},
+        "outputs": {"a": "der(s,2)"},
+    }  # fmt: skip
+    model = mbd.Model.from_description(mbd.Description(**data))
+    run = model.simulate(1, 0.5, scheme=scheme, inputs={"u": ([0, 0.5, 0.5, 1], [0, 0, 30, 30])})
+    assert run.time == pytest.approx([0, 0.5, 0.5, 1])
+    assert run["a"][1:] == pytest.approx([0, 20, 20], abs=1e-9)
+    simulation = model.start(scheme=scheme)
+    simulation.advance(0.5)
+    simulation["u"] = 30
+    simulation.catch_up()
+    assert simulation["a"] == pytest.approx(20, abs=1e-9)
+    simulation.advance(1.0)
+    assert simulation["s"] == pytest.approx(run["s"][-1], abs=1e-4)

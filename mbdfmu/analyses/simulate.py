@@ -85,9 +85,8 @@ def simulate(
                 record()
             if math.isfinite(t_next):
                 _set_inputs(simulation, inputs, t, t_next)
-                if t == times[0]:
-                    simulation.begin()
                 if jumps or t == times[0]:
+                    simulation.catch_up()
                     record()
                 simulation.advance(t_next)
             if progress is not None:

@@ -136,11 +136,11 @@ class Simulation:
         shared, unmet = shared_reactions(self.redundancies, self._model), unmet_switches(self._unmet)
         return [*self._rest_notes, *self._overlaps, *begun, *self._half_turns.notes(), *gaps, *failed, *shared, *unmet]
 
-    def begin(self) -> None:
-        """What is true at the start happens, with the inputs as they are now, before anything is shown."""
+    def catch_up(self) -> None:
+        """What is true with the inputs and parameters as they are now happens at once, not with the next step."""
         self._values = None
         with translated(f"model '{self._model.description.name}': "):
-            self._native.begin()
+            self._native.catch_up()
 
     def __getitem__(self, name: str) -> float:
         if name not in self._index:

@@ -91,8 +91,8 @@ class FmuSimulation:
         except StepFailed as error:
             raise ModelError(str(error)) from None
 
-    def begin(self) -> None:
-        """Nothing is left to do: it has begun where the initialisation has ended."""
+    def catch_up(self) -> None:
+        """Of an FMU nothing happens between steps."""
 
     def end(self) -> None:
         """Terminate; not for an FMU that has given up."""
