@@ -128,9 +128,25 @@ void Driver::cross_break(const Break& next) {
     drift(next.at - s.t);
     s.t = next.at - next.margin, reported_ = false;
     leave_side();
+    const double open = instance_.position_violation().scaled;
     s.t = next.at, s.passed = next.at + next.margin;
+    note_jump(open);
     take_side();
     look();
+}
+
+// Where positions are given that jump, bodies are put there: no force says what that costs.
+void Driver::note_jump(double open_before) {
+    constexpr double visibly = 1e-6;
+    constexpr std::size_t enough = 3;  // to be told of
+    if (jumps_.size() == enough) return;
+    const Violation open = instance_.position_violation();
+    if (!(open.scaled > open_before + visibly)) return;
+    const double t = instance_.state.t;
+    jumps_.emplace_back(t, instance_.label(instance_.system.nv + open.row) + " jumps by " +
+                               number(std::fabs(open.value), 4) + " at t = " + number(t, 6) +
+                               " s: bodies are put there at once, whatever energy that takes; step5() or havsin() make "
+                               "it smooth");
 }
 
 // At the start signs are taken as they are. The motion begins right after a break at that time.

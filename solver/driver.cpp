@@ -107,6 +107,8 @@ void Driver::restore(const State& saved) {
     }
     scheme_->resume(instance_.state);
     happenings_.restore(saved);
+    const auto later = [&](const auto& one) { return one.first > saved.t; };
+    jumps_.erase(std::remove_if(jumps_.begin(), jumps_.end(), later), jumps_.end());
     waiting_ = false;
 }
 

@@ -59,6 +59,8 @@ public:
 
     // How far joints have come open, in words: of a scheme that lets them, anything; of others, far beyond their error.
     std::string gap_note(const std::string& scheme) const;
+    // Times at which positions that are given have jumped, in words.
+    const std::vector<std::pair<double, std::string>>& jumps() const { return jumps_; }
 
     Statistics statistics;
 
@@ -88,6 +90,8 @@ private:
     Break next_break() { return happenings_.next_break(std::max(instance_.state.t, instance_.state.passed)); }
     Break break_here();
     void cross_break(const Break& next);
+    void note_jump(double open_before);
+    std::vector<std::pair<double, std::string>> jumps_;
 
     // ---- events (events.cpp)
     Happenings happenings_;

@@ -476,6 +476,7 @@ void Slave::tell_events() {
 // Where steps are made from outside joints are closed again and again.
 void Slave::tell_gaps() {
     if (!run_ || run_->exchange || setting(Interface::log_level) < level_warnings) return;
+    for (const auto& [t, note] : run_->driver.jumps()) say(Answer::warning, warning_log, note);
     if (const auto note = run_->driver.gap_note(scheme()); !note.empty()) say(Answer::warning, warning_log, note);
 }
 

@@ -286,3 +286,18 @@ def test_what_cannot_be_found_is_said_with_its_cure() -> None:
     assert force.startswith("coordinates.s.force: if(sin(time^2) > 0.8, 1, 0) switches at times that cannot be found")
     assert event.startswith("event 'e' switches") and "largest_step" in event
     assert plant.simulate(1.0, 1.0, largest_step=0.01).notes == ()
+
+
+@pytest.mark.parametrize("scheme", ["hht", "dop853", "welch2", "radau", "gcp"])
+def test_a_position_that_is_given_and_jumps_is_told(scheme: str) -> None:
+    ground, body = {"body": "ground"}, {"body": "b"}
+    data: dict[str, Any] = {
+        "format_version": 1, "name": "lift", "bodies": {"b": {"mass": 1, "inertia": 1, "position": [0, 1]}},
+        "joints": {"rail": {"type": "prismatic", "i": ground, "j": body, "axis": [0, 1]}},
+        "motions": {"m": {"of": "rail.displacement", "value": "if(time > 0.5, 2, 1) + 0.1*sin(time)"}},
+    }  # fmt: skip
+    run = mbd.Model.from_description(mbd.Description(**data)).simulate(1, 0.25, scheme=scheme)
+    (note,) = [note for note in run.notes if "jumps" in note]
+    assert note.startswith("motion 'm'") and "jumps by 1 at t = 0.5 s" in note and "step5()" in note
+    data["motions"]["m"]["value"] = "1 + max(time - 0.5, 0)"  # a corner is none
+    assert not mbd.Model.from_description(mbd.Description(**data)).simulate(1, 0.25, scheme=scheme).notes

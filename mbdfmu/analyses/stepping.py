@@ -132,9 +132,11 @@ class Simulation:
         ]
         begun = [*(self._native.set_by_motions if self.begins_as_written else ()), *given_up]
         gaps = [self._native.gap_note] if self._native.gap_note else []
+        moved = [text for _, text in self._native.jumps]
         failed = failing(self._native.statistics, self._native.failed_at, self._model)
         shared, unmet = shared_reactions(self.redundancies, self._model), unmet_switches(self._unmet)
-        return [*self._rest_notes, *self._overlaps, *begun, *self._half_turns.notes(), *gaps, *failed, *shared, *unmet]
+        turned = self._half_turns.notes()
+        return [*self._rest_notes, *self._overlaps, *begun, *turned, *moved, *gaps, *failed, *shared, *unmet]
 
     def catch_up(self) -> None:
         """What is true with the inputs and parameters as they are now happens at once, not with the next step."""
