@@ -116,7 +116,7 @@ bool Driver::advance(double t, Poll poll, void* context, long limit) {
     if (!std::isfinite(t)) throw ModelError("cannot advance to a time that is not finite");
     if (t < instance_.state.t)
         throw ModelError("cannot advance from t = " + shown(instance_.state.t) + " s back to t = " + shown(t) + " s");
-    catch_up();
+    follow_changes();
     bool stopped = false;
     limit_ = limit > 0 ? statistics.steps + limit : 0;
     State& s = instance_.state;

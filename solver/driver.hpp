@@ -103,6 +103,7 @@ private:
     bool drifted_into(double first, double width, double longest);
     void drift_to(double t);
     void look();
+    void follow_changes();
     void happen_before_breaks();
     void act_or_wait();
 

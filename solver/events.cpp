@@ -52,7 +52,12 @@ void Driver::let_happen() {
     happenings_.act();
 }
 
+// Where nothing can occur, what is read stays what it is, to the last bit.
 void Driver::catch_up() {
+    if (happenings_.any()) follow_changes();
+}
+
+void Driver::follow_changes() {
     take_side();
     reported_ = waiting_ = false;
     look();
