@@ -109,6 +109,7 @@ void Driver::restore(const State& saved) {
     happenings_.restore(saved);
     const auto later = [&](const auto& one) { return one.first > saved.t; };
     jumps_.erase(std::remove_if(jumps_.begin(), jumps_.end(), later), jumps_.end());
+    if (hit_.t > saved.t) hit_ = {};
     waiting_ = false;
 }
 
@@ -173,6 +174,7 @@ void Driver::accept(const StepResult& result, double h) {
     instance_.state.drift = 0;
     ++statistics.steps;
     statistics.worst_position_violation = std::max(statistics.worst_position_violation, result.violation);
+    if (gaps_.hit() > hit_.speed) hit_ = {instance_.state.t, gaps_.hit(), gaps_.hit_name()};
 }
 
 // Takes a step that has succeeded, to t. False where something occurred on the way: the motion has started anew there.
@@ -222,6 +224,14 @@ std::string Driver::gap_note(const std::string& scheme) const {
            (drifts              ? ""
             : options_.step > 0 ? "; take a smaller step"
                                 : "; take a smaller tolerance");
+}
+
+std::string Driver::hit_note(const std::string& scheme) const {
+    const double carried = scheme_->carries() * hit_.speed;
+    if (!(carried > 0)) return {};
+    return hit_.by + " is met at " + number(hit_.speed, 3) + " m/s at t = " + number(hit_.t, 6) +
+           " s and brakes that faster than steps follow: scheme '" + scheme + "' may give back " + number(carried, 2) +
+           " m/s of it in the next step; take a smaller tolerance, a softer contact, 'radau', or an impact";
 }
 
 void Driver::drift(double d) {

@@ -61,6 +61,8 @@ public:
     std::string gap_note(const std::string& scheme) const;
     // Times at which positions that are given have jumped, in words.
     const std::vector<std::pair<double, std::string>>& jumps() const { return jumps_; }
+    // The hardest blow that a step has not followed, in words: of a scheme that carries a part of it on.
+    std::string hit_note(const std::string& scheme) const;
 
     Statistics statistics;
 
@@ -92,6 +94,10 @@ private:
     void cross_break(const Break& next);
     void note_jump(double open_before);
     std::vector<std::pair<double, std::string>> jumps_;
+    struct Hit {
+        double t = 0, speed = 0;
+        std::string by;
+    } hit_;
 
     // ---- events (events.cpp)
     Happenings happenings_;

@@ -419,6 +419,24 @@ void System::check_bounds(const double* c) const {
     }
 }
 
+namespace {
+Eigen::Matrix3d inertia(const double* c) {  // from the constants of a spatial body
+    Eigen::Matrix3d J;
+    J << c[1], c[4], c[5], c[4], c[2], c[6], c[5], c[6], c[3];
+    return J;
+}
+}  // namespace
+
+void System::divide_by_masses(const double* c, double* r) const {
+    c += body_at_;
+    for (int b = 0; b < bodies_; ++b, c += 2, r += 3) r[0] /= c[0], r[1] /= c[0], r[2] /= c[1];
+    for (int b = 0; b < spatial_; ++b, c += SpatialBody::constants, r += 6) {
+        for (int k = 0; k < 3; ++k) r[k] /= c[0];
+        Eigen::Map<Eigen::Vector3d> torque(r + 3);
+        torque = inertia(c).inverse() * torque;
+    }
+}
+
 void System::check_masses(const double* c) const {
     const auto refuse = [&](int coordinate, const std::string& what) {
         throw ModelError(body_of(coordinate) + ": " + what);
@@ -431,9 +449,7 @@ void System::check_masses(const double* c) const {
     }
     for (int b = 0; b < spatial_; ++b, c += SpatialBody::constants) {
         if (!(c[0] > 0)) refuse(6 * b, "mass must be positive, found " + shown(c[0]));
-        Eigen::Matrix3d J;
-        J << c[1], c[4], c[5], c[4], c[2], c[6], c[5], c[6], c[3];
-        const Eigen::Vector3d principal = Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d>(J).eigenvalues();
+        const Eigen::Vector3d principal = Eigen::SelfAdjointEigenSolver<Eigen::Matrix3d>(inertia(c)).eigenvalues();
         if (!(principal[0] > 0))
             refuse(6 * b, "inertia must be positive about every axis, found principal values " + shown(principal[0]) +
                               ", " + shown(principal[1]) + ", " + shown(principal[2]) +

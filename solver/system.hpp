@@ -79,6 +79,8 @@ public:
     int continuous_states() const { return 2 * nv + spatial_ + nx; }
     void check_orientations(const double* c) const;
     void check_bounds(const double* c) const;
+    // forces and torques on bodies -> the accelerations that they would give these if they were free
+    void divide_by_masses(const double* c, double* forces) const;
     void check_masses(const double* c) const;  // throws ModelError where a body's mass or inertia is impossible
 
     // ---- what an Instance fills in

@@ -14,7 +14,9 @@ from scipy.spatial.transform import Rotation
 import mbdfmu as mbd
 from mbdfmu.description import Description
 from mbdfmu.errors import ModelError
+from mbdfmu.forces import SpherePlane, Translational, VectorForce
 from mbdfmu.forces.contact import Contact
+from mbdfmu.joints import Revolute
 
 Vector = NDArray[np.float64]
 GROUND = {"body": "ground"}
@@ -486,3 +488,51 @@ def test_a_box_has_as_many_sides_as_the_model_has_dimensions() -> None:
         model(
             bodies={"b": ball}, forces={"c": {**contact, "type": "cylinder_box", "length": 1, "size": [1, 1]}}
         ).compile()
+
+
+# ---------------------------------------------------------------- contacts that let nothing go
+
+SCHEMES = ("hht", "generalised-alpha", "newmark", "trapezoidal", "radau", "gcp-implicit")
+FALL = 1.0  # m
+
+
+def stuck(dissipation: float, written: bool, beside: bool) -> mbd.Model:
+    """A ball that falls onto a hard contact, which users may write as a force; beside motions that never rest."""
+    m = mbd.Model("stuck", gravity=(0, -9.81))
+    m.add("ball", mbd.Body(mass=1, inertia=0.01, position=(0, FALL + RADIUS), free=True))
+    ground, ball = mbd.Marker(body="ground"), mbd.Marker(body="ball")
+    depth = f"max({RADIUS} - ball.y, 0)"
+    law = f"max(1e5*{depth}^1.5*(1 - 1.5*{dissipation}*ball.vy), 0)"
+    plane = SpherePlane(i=ground, j=ball, stiffness=1e5, radius=RADIUS, dissipation=dissipation)
+    m.add("plane", VectorForce(i=ground, j=ball, force=("0", law)) if written else plane)
+    if beside:
+        m.add("arm", mbd.Body(mass=1, inertia=0.1, position=(3, 0)))
+        m.add("pin", Revolute(i=mbd.Marker(body="ground", at=(2.5, 0)), j=mbd.Marker(body="arm", at=(-0.5, 0))))
+        m.add("weight", mbd.Body(mass=1, inertia=0.1, position=(5, 0), free=True))
+        at, end = mbd.Marker(body="ground", at=(5, 2)), mbd.Marker(body="weight")
+        m.add("spring", Translational(i=at, j=end, stiffness=4000, free_length=2))
+    return m
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside"])
+@pytest.mark.parametrize("written", [False, True], ids=["element", "written"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_contact_that_lets_nothing_go_throws_nothing_up(scheme: str, written: bool, beside: bool) -> None:
+    """With the matrix of the contact a ball in free flight was accelerated to 1235 m/s: its corrections were small."""
+    allowed = 0.2 if scheme == "radau" else 2 * FALL  # what the others carry on lets it bounce (T9.12)
+    for dissipation in (1e4, 1e6, 1e8):
+        for tolerance in (1e-3, 1e-4, 1e-5):
+            run = stuck(dissipation, written, beside).simulate(2.0, 0.01, scheme=scheme, tolerance=tolerance)
+            assert run["ball.y"][50:] == pytest.approx(RADIUS, abs=allowed)
+    assert run["ball.y"][50:] == pytest.approx(RADIUS, abs=0.01 if scheme == "radau" else FALL)
+
+
+def test_a_blow_that_no_step_follows_is_told() -> None:
+    def notes(dissipation: float, **settings: Any) -> list[str]:
+        return [n for n in stuck(dissipation, False, False).simulate(1.0, 0.01, **settings).notes if "is met" in n]
+
+    (note,) = notes(1e6, tolerance=1e-3)
+    assert "'plane'" in note and "4.4" in note and "'hht' may give back 3 m/s" in note and "'radau'" in note
+    assert "'newmark' may" in notes(1e6, tolerance=1e-3, scheme="newmark")[0]
+    assert not notes(1e6, tolerance=1e-3, scheme="radau") and not notes(1e6, tolerance=1e-3, scheme="dopri5")
+    assert not notes(1.0, tolerance=1e-3) and not notes(1e4, tolerance=1e-6)  # steps follow these

@@ -131,7 +131,7 @@ class Simulation:
             f"{label} was a guess and is given up: the joints do not admit it" for label in self._native.given_up
         ]
         begun = [*(self._native.set_by_motions if self.begins_as_written else ()), *given_up]
-        gaps = [self._native.gap_note] if self._native.gap_note else []
+        gaps = [note for note in (self._native.hit_note, self._native.gap_note) if note]
         moved = [text for _, text in self._native.jumps]
         failed = failing(self._native.statistics, self._native.failed_at, self._model)
         shared, unmet = shared_reactions(self.redundancies, self._model), unmet_switches(self._unmet)

@@ -33,6 +33,7 @@ public:
     GcpImplicit& operator=(const GcpImplicit&) = delete;
 
     int error_order() const override { return 3; }
+    double carries() const override { return (1 - o_.gamma) / o_.gamma; }
     std::size_t memory_size() const override { return layout_.size; }
 
     void start(Instance& i) override {

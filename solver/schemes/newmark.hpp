@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "damping.hpp"
+#include "imbalance.hpp"
 #include "scheme.hpp"
 
 namespace mbd {
@@ -117,6 +118,7 @@ public:
           x_fixed_(s_.nx),
           w_fixed_(s_.nx),
           zero_(s_.nv),
+          imbalance_(s_),
           e_(stabilised_ ? s_.nv : 0),
           re_(s_.n()),
           iterate_(z_.size() + e_.size()),
@@ -126,6 +128,9 @@ public:
     NewmarkFamily& operator=(const NewmarkFamily&) = delete;
 
     int error_order() const override { return 3; }
+    double carries() const override {
+        return (1 - m_.gamma) / m_.gamma + m_.alpha_f / (1 - m_.alpha_f) - m_.alpha_m / (1 - m_.alpha_m);
+    }
     // Where Newton's iteration fails the error says little of how far steps may reach.
     double greatest_growth(const State& st) const override { return st.memory[layout_.counters + CALM] > 0 ? 1 : 5; }
     void reject(Instance& i) override {
@@ -257,6 +262,8 @@ private:
     std::vector<double> qdd_, x_, w_, r_, phi_, q_fixed_, v_fixed_, v_start_, qdd_fixed_, x_fixed_, w_fixed_, zero_;
     std::vector<double> e_, re_, iterate_, speed_;  // of the stabilised form: e, its residual; z and e; G v + Phi_t
     Damping damping_;
+    Imbalance imbalance_;
+    Factor old_factor_;
 
     // how much faster a follows qdd than itself, da/dqdd
     double lead() const { return (1 - alpha_f_) / (1 - alpha_m_); }
@@ -655,7 +662,7 @@ private:
         const double kept = counter(st, FACTOR_H);
         bool derive = kept == 0 || h < 0.5 * kept || h > 2 * kept || counter(st, EXCESS) >= s_.refactor_cost();
         Convergence convergence[most_groups];
-        bool converged = false;
+        bool converged = false, balanced = false;
         double open = 0;
         int derived_at = 0;
         trial_ = i.point(st.t + h, q_.data(), v_.data(), qdd_.data(), lambda_, x_.data(), xdot_, y_);
@@ -667,6 +674,7 @@ private:
             if (derive) derived_at = k;
             if (!evaluate(i, h, k == 1, derive, count)) return result.status = Status::singular, result;
             derive = st.factor.pivoting;
+            if (derived_at == 0) imbalance_.keep(r_.data());
             Sizes sizes[most_groups];
             improve(i, h, sizes);
             if (stabilised_) close_velocities(i, h);
@@ -701,6 +709,12 @@ private:
             }
             if (!converged) continue;
             place(st, h);
+            if (!balanced && derived_at == 0 && left_open(i, h, sizes[0], count)) {
+                derived_at = k + 1, converged = false;
+                for (Convergence& group : convergence) group = {};
+                continue;
+            }
+            balanced = true;
             if (closed(i, result, count)) {
                 return keep_count(st, k, derived_at), result;
             }
@@ -711,6 +725,32 @@ private:
         return result;
     }
 
+    // Whether an old matrix has hidden a correction that is larger than the error of the step; then there is a new one.
+    // Else all is as it was.
+    bool left_open(Instance& i, double h, const Sizes& now, Statistics& count) {
+        const double* per_weight = i.state.memory.data() + layout_.per_weight;
+        const auto norm = [&](const std::vector<double>& a) {
+            double sum = 0;
+            for (int k = 0; k < s_.nv; ++k) sum += square(a[k] * per_weight[k]);
+            return scale(h, s_.nv) * std::sqrt(sum);
+        };
+        const double limit = std::max(m_.corrector.stop_ratio, now.step);
+        if (imbalance_.size(i, norm) <= std::max(limit, Imbalance::stiff * now.correction)) return false;
+        evaluate(i, h, false, false, count);
+        if (imbalance_.left(i, r_.data(), norm) <= limit) return false;
+        const double kept = counter(i.state, FACTOR_H);
+        old_factor_ = i.state.factor;
+        iterate();
+        Sizes hidden[most_groups] = {};
+        if (evaluate(i, h, false, true, count)) improve(i, h, hidden);
+        take_iterate();
+        place(i.state, h);
+        if (hidden[0].correction > limit) return true;
+        std::swap(i.state.factor, old_factor_);
+        counter(i.state, FACTOR_H) = kept;
+        return false;
+    }
+
     // All that iterations change, in one vector.
     const std::vector<double>& iterate() {
         std::copy(e_.begin(), e_.end(), std::copy(z_.begin(), z_.end(), iterate_.begin()));
@@ -718,9 +758,12 @@ private:
     }
     bool go_back() {
         if (!damping_.halve(iterate_)) return false;
+        take_iterate();
+        return true;
+    }
+    void take_iterate() {
         std::copy_n(iterate_.begin(), z_.size(), z_.begin());
         std::copy(iterate_.begin() + static_cast<std::ptrdiff_t>(z_.size()), iterate_.end(), e_.begin());
-        return true;
     }
 
     // Whether the last correction left variables where they are. Those that move nothing count in no error: with one

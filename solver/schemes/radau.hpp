@@ -19,6 +19,7 @@
 #include <limits>
 #include <vector>
 
+#include "imbalance.hpp"
 #include "radau_tableau.hpp"
 #include "scheme.hpp"
 
@@ -39,7 +40,8 @@ public:
           b_(s_.n()),
           f_(s_.n()),
           q_miss_(s_.nv),
-          bc_(s_.n()) {
+          bc_(s_.n()),
+          imbalance_{Imbalance(s_), Imbalance(s_), Imbalance(s_)} {
         for (int i = 0; i < stages; ++i) {
             q_[i].resize(s_.nq()), v_[i].resize(s_.nv), x_[i].resize(s_.nx);
             z_[i].resize(s_.n()), r_[i].resize(s_.n());
@@ -147,6 +149,7 @@ private:
     Stages q_, v_, x_, z_, r_;
     std::vector<double> q_flat_, per_speed_, rates_, b_, f_, q_miss_;
     std::vector<Complex> bc_;
+    std::array<Imbalance, stages> imbalance_;
     double weights_[2][stages][nodes] = {};  // of the predictors of degree 2 and 3
     double ratio_ = -1;                      // of step sizes, that the weights are for
     double remaining_ = 0;                   // what the last Newton iteration is estimated to leave open
@@ -486,18 +489,37 @@ private:
             evaluate(i, c.derive, count);
             if (c.derive) c.derived_at = c.number;
             if ((c.derive || wants_factor(st)) && !factorise(i)) return result.status = Status::singular, result;
+            for (int k = 0; k < stages; ++k) imbalance_[k].keep(r_[k].data());
             improve(i);
             const double size = place(st, false);
             ++count.iterations;
             result.iterations = c.number;
             if (!std::isfinite(size)) return result.status = Status::not_finite, result;
-            const Verdict verdict = judge(st, c, size);
+            Verdict verdict = judge(st, c, size);
+            if (verdict == Verdict::reached && c.derived_at == 0 && left_open(i, size, count))
+                verdict = Verdict::wants_matrix;
             if (verdict == Verdict::diverges) return result.status = Status::diverged, result;
             if (verdict == Verdict::reached && concluded(i, c)) return finish(i, c, result, count), result;
             c.derive = verdict == Verdict::wants_matrix;
         } while (c.number < o_.max_iterations);
         result.status = Status::slow;
         return result;
+    }
+
+    // Whether an old matrix may have hidden a correction of more than the tolerance; the last one is of this size.
+    bool left_open(Instance& i, double size, Statistics& count) {
+        const auto norm = [&](const std::vector<double>& a) {
+            double sum = 0;
+            for (int k = 0; k < s_.nv; ++k) sum += square(a[k] * per_speed_[k]);
+            return radau::gamma * h_ * std::sqrt(sum / std::max(1, s_.nv)) / tolerance_;
+        };
+        for (int k = 0; k < stages; ++k) {
+            if (imbalance_[k].size(i, norm) <= std::max(1.0, Imbalance::stiff * size)) continue;
+            ++count.residuals;
+            s_.residual(stage_point(i, k, q_[k].data()), i.work, r_[k].data());
+            if (imbalance_[k].left(i, r_[k].data(), norm) > 1) return true;
+        }
+        return false;
     }
 
     // The error once it can be seen; whether the iteration may end with it. What is rejected needs no more.

@@ -79,6 +79,8 @@ public:
     // Whether nothing at all closes joints, so that the errors of all steps add up in them.
     virtual bool drifts() const { return false; }
     static constexpr double widest_gap = 0.1;  // of the model's length: what is open further is no mechanism
+    // how much of the speed that a blow takes away within one step the next one adds (T9.12)
+    virtual double carries() const { return 0; }
     // the step tried last was refused
     virtual void reject(Instance&) {}
     // what the error of the accepted step says about the next, where that is of another order
