@@ -4,6 +4,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <vector>
 
 #include "../instance.hpp"
@@ -12,17 +13,35 @@ namespace mbd {
 
 class Imbalance {
 public:
-    explicit Imbalance(const System& system) : system_(system), before_(system.nv), after_(system.nv) {}
+    explicit Imbalance(const System& system) : system_(system), before_(system.nv), after_(system.nv) {
+        const auto& places = system.pattern.singles;
+        for (std::size_t e = 0; e < places.size(); ++e)
+            if (places[e].row == places[e].col && places[e].row < system.nv) diagonal_.push_back(static_cast<int>(e));
+    }
 
-    static constexpr double stiff = 100;  // so much smaller than masses alone would have it is a correction that hides
+    // Marks the coordinates that the matrix just made, with its mass times `part`, holds by far more than that; whether
+    // there are any.
+    bool mark(const Instance& i, double part, double* held) {
+        std::fill(after_.begin(), after_.end(), 0.0);
+        for (int e : diagonal_) after_[system_.pattern.singles[e].row] += std::fabs(i.work.singles[e]);
+        system_.divide_by_masses(i.constants.data(), after_.data());
+        bool any = false;
+        for (std::size_t k = 0; k < after_.size(); ++k) {
+            held[k] = !(std::fabs(after_[k]) <= stiff * part);
+            any = any || held[k] != 0;
+        }
+        return any;
+    }
 
     // The residual that a correction is to take away.
     void keep(const double* residual) { std::copy_n(residual, before_.size(), before_.begin()); }
 
-    // Its size, if nothing but masses stood against it, by a norm of accelerations. To be called once for a residual.
+    // Its size in these coordinates, if nothing but masses stood against it, by a norm of accelerations. To be called
+    // once for a residual.
     template <class Norm>
-    double size(const Instance& i, const Norm& norm) {
+    double size(const Instance& i, const double* held, const Norm& norm) {
         system_.divide_by_masses(i.constants.data(), before_.data());
+        for (std::size_t k = 0; k < before_.size(); ++k) before_[k] *= held[k];
         return norm(before_);
     }
 
@@ -32,14 +51,16 @@ public:
         std::copy_n(residual, after_.size(), after_.begin());
         system_.divide_by_masses(i.constants.data(), after_.data());
         for (std::size_t k = 0; k < after_.size(); ++k)
-            if (std::fabs(after_[k]) < part * std::fabs(before_[k])) after_[k] = 0;
+            if (std::fabs(after_[k]) < unchanged * std::fabs(before_[k]) || before_[k] == 0) after_[k] = 0;
         return norm(after_);
     }
 
 private:
-    static constexpr double part = 0.5;  // of a force: more is left where the matrix is not that of this system
+    static constexpr double stiff = 30;       // times the mass: less hides little of a correction
+    static constexpr double unchanged = 0.5;  // more of a force is left where the matrix is not that of this system
     const System& system_;
     std::vector<double> before_, after_;
+    std::vector<int> diagonal_;  // entries of the derivative
 };
 
 }  // namespace mbd

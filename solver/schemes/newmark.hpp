@@ -172,6 +172,7 @@ public:
         require_whole(counters[NEWEST], 0, history_length - 1);
         require_whole(counters[DEGREE], 0, highest_degree);
         require_whole(counters[CALM], 0, calm_steps + 1);
+        require_whole(counters[HELD], 0, 1);
         if (counters[FACTOR_H] != 0) require_factor(st.factor);
     }
 
@@ -264,32 +265,36 @@ private:
     Damping damping_;
     Imbalance imbalance_;
     Factor old_factor_;
+    std::vector<double> old_held_;
 
     // how much faster a follows qdd than itself, da/dqdd
     double lead() const { return (1 - alpha_f_) / (1 - alpha_m_); }
 
     // ---- the scheme's memory within State
     struct Layout {
-        int qdd, w, per_weight, balance, history, counters, size;
+        int qdd, w, per_weight, balance, held, history, counters, size;
     };
     // a history slot: size of the step that led to it, then z
     // counters: points in history, newest slot, degree of the predictor, h of the factorisation (0 = none),
     //           iterations of the step after the last refactorisation, iterations lost since, steps that do not grow
-    //           yet
-    enum Counter { POINTS, NEWEST, DEGREE, FACTOR_H, FRESH_ITERATIONS, EXCESS, CALM, COUNTERS };
+    //           yet, whether that matrix holds coordinates (`held`) by far more than their mass
+    enum Counter { POINTS, NEWEST, DEGREE, FACTOR_H, FRESH_ITERATIONS, EXCESS, CALM, HELD, COUNTERS };
     int record() const { return 1 + static_cast<int>(z_.size()); }
     Layout make_layout() const {
         Layout l{};
         l.w = l.qdd + s_.nv;
         l.per_weight = l.w + s_.nx;
         l.balance = l.per_weight + s_.nv + s_.nx;
-        l.history = l.balance + (m_.printed_form ? s_.nv : 0);
+        l.held = l.balance + (m_.printed_form ? s_.nv : 0);
+        l.history = l.held + s_.nv;
         l.counters = l.history + history_length * record();
         l.size = l.counters + COUNTERS;
         return l;
     }
     const Layout layout_ = make_layout();
     double& counter(State& st, Counter c) const { return st.memory[layout_.counters + c]; }
+
+    double* held(State& st) const { return st.memory.data() + layout_.held; }
 
     double floor_weight(const Instance& i, int k) const { return m_.corrector.unit_weights != 0 ? 1.0 : i.unit(k); }
 
@@ -454,6 +459,7 @@ private:
         counter(i.state, FACTOR_H) = 0;
         if (!i.factorise(factor, i.state.order)) return false;
         if (!factor.pivoting) counter(i.state, FACTOR_H) = h;  // a pivoting one is not kept
+        counter(i.state, HELD) = imbalance_.mark(i, 1 / lead(), held(i.state));
         return true;
     }
 
@@ -674,7 +680,8 @@ private:
             if (derive) derived_at = k;
             if (!evaluate(i, h, k == 1, derive, count)) return result.status = Status::singular, result;
             derive = st.factor.pivoting;
-            if (derived_at == 0) imbalance_.keep(r_.data());
+            const bool may_hide = derived_at == 0 && counter(st, HELD) != 0;
+            if (may_hide) imbalance_.keep(r_.data());
             Sizes sizes[most_groups];
             improve(i, h, sizes);
             if (stabilised_) close_velocities(i, h);
@@ -709,7 +716,7 @@ private:
             }
             if (!converged) continue;
             place(st, h);
-            if (!balanced && derived_at == 0 && left_open(i, h, sizes[0], count)) {
+            if (!balanced && may_hide && left_open(i, h, result.error, count)) {
                 derived_at = k + 1, converged = false;
                 for (Convergence& group : convergence) group = {};
                 continue;
@@ -727,19 +734,20 @@ private:
 
     // Whether an old matrix has hidden a correction that is larger than the error of the step; then there is a new one.
     // Else all is as it was.
-    bool left_open(Instance& i, double h, const Sizes& now, Statistics& count) {
+    bool left_open(Instance& i, double h, double error, Statistics& count) {
         const double* per_weight = i.state.memory.data() + layout_.per_weight;
         const auto norm = [&](const std::vector<double>& a) {
             double sum = 0;
             for (int k = 0; k < s_.nv; ++k) sum += square(a[k] * per_weight[k]);
             return scale(h, s_.nv) * std::sqrt(sum);
         };
-        const double limit = std::max(m_.corrector.stop_ratio, now.step);
-        if (imbalance_.size(i, norm) <= std::max(limit, Imbalance::stiff * now.correction)) return false;
+        const double limit = std::max(m_.corrector.stop_ratio, error);
+        if (imbalance_.size(i, held(i.state), norm) <= limit) return false;
         evaluate(i, h, false, false, count);
         if (imbalance_.left(i, r_.data(), norm) <= limit) return false;
         const double kept = counter(i.state, FACTOR_H);
         old_factor_ = i.state.factor;
+        old_held_.assign(held(i.state), held(i.state) + s_.nv);
         iterate();
         Sizes hidden[most_groups] = {};
         if (evaluate(i, h, false, true, count)) improve(i, h, hidden);
@@ -747,7 +755,8 @@ private:
         place(i.state, h);
         if (hidden[0].correction > limit) return true;
         std::swap(i.state.factor, old_factor_);
-        counter(i.state, FACTOR_H) = kept;
+        counter(i.state, FACTOR_H) = kept, counter(i.state, HELD) = 1;
+        std::copy(old_held_.begin(), old_held_.end(), held(i.state));
         return false;
     }
 

@@ -156,12 +156,13 @@ private:
 
     // ---- the scheme's memory within State
     struct Layout {
-        int per_weight, begin, stages, rejected, singles[3], pairs, counters, size;
+        int per_weight, begin, stages, rejected, held, singles[3], pairs, counters, size;
     };
     // counters: size of the last step (0 = none), its error, h of the factorisations (0 = none), whether the parts of
     // the matrix hold, degree of the predictor, iterations of the step after the matrix was evaluated, iterations lost
     // since, what a first step with an old matrix loses, convergence rate, pace of the motion, size of the last attempt
-    // that was rejected for its error (0 = none)
+    // that was rejected for its error (0 = none), whether the matrix holds coordinates (`held`) by far more than their
+    // mass
     enum Counter {
         LAST_H,
         LAST_ERROR,
@@ -174,6 +175,7 @@ private:
         RATE,
         PACE,
         REJECTED_H,
+        HELD,
         COUNTERS
     };
     Layout make_layout() const {
@@ -182,7 +184,8 @@ private:
         l.begin = l.per_weight + s_.nv + s_.nx;
         l.stages = l.begin + s_.n();
         l.rejected = l.stages + stages * s_.n();
-        l.singles[0] = l.rejected + stages * s_.n();
+        l.held = l.rejected + stages * s_.n();
+        l.singles[0] = l.held + s_.nv;
         l.singles[1] = l.singles[0] + singles;
         l.singles[2] = l.singles[1] + singles;
         l.pairs = l.singles[2] + singles;
@@ -402,6 +405,7 @@ private:
         counter(st, FACTOR_H) = 0;
         if (!i.factorise(st.factor, st.order) || !i.factorise(st.complex_factor, st.order)) return false;
         counter(st, FACTOR_H) = h_;
+        counter(st, HELD) = imbalance_[last].mark(i, 1, st.memory.data() + layout_.held);
         return true;
     }
 
@@ -489,15 +493,15 @@ private:
             evaluate(i, c.derive, count);
             if (c.derive) c.derived_at = c.number;
             if ((c.derive || wants_factor(st)) && !factorise(i)) return result.status = Status::singular, result;
-            for (int k = 0; k < stages; ++k) imbalance_[k].keep(r_[k].data());
+            const bool may_hide = c.derived_at == 0 && counter(st, HELD) != 0;
+            for (int k = 0; k < stages && may_hide; ++k) imbalance_[k].keep(r_[k].data());
             improve(i);
             const double size = place(st, false);
             ++count.iterations;
             result.iterations = c.number;
             if (!std::isfinite(size)) return result.status = Status::not_finite, result;
             Verdict verdict = judge(st, c, size);
-            if (verdict == Verdict::reached && c.derived_at == 0 && left_open(i, size, count))
-                verdict = Verdict::wants_matrix;
+            if (verdict == Verdict::reached && may_hide && left_open(i, count)) verdict = Verdict::wants_matrix;
             if (verdict == Verdict::diverges) return result.status = Status::diverged, result;
             if (verdict == Verdict::reached && concluded(i, c)) return finish(i, c, result, count), result;
             c.derive = verdict == Verdict::wants_matrix;
@@ -506,15 +510,16 @@ private:
         return result;
     }
 
-    // Whether an old matrix may have hidden a correction of more than the tolerance; the last one is of this size.
-    bool left_open(Instance& i, double size, Statistics& count) {
+    // Whether an old matrix may have hidden a correction of more than the tolerance.
+    bool left_open(Instance& i, Statistics& count) {
+        const double* held = i.state.memory.data() + layout_.held;
         const auto norm = [&](const std::vector<double>& a) {
             double sum = 0;
             for (int k = 0; k < s_.nv; ++k) sum += square(a[k] * per_speed_[k]);
             return radau::gamma * h_ * std::sqrt(sum / std::max(1, s_.nv)) / tolerance_;
         };
         for (int k = 0; k < stages; ++k) {
-            if (imbalance_[k].size(i, norm) <= std::max(1.0, Imbalance::stiff * size)) continue;
+            if (imbalance_[k].size(i, held, norm) <= 1) continue;
             ++count.residuals;
             s_.residual(stage_point(i, k, q_[k].data()), i.work, r_[k].data());
             if (imbalance_[k].left(i, r_[k].data(), norm) > 1) return true;
