@@ -287,6 +287,7 @@ private:
     std::vector<char> held_coordinates(const StartOptions::Values& kept) const;
     void correct_positions(const StartOptions& options);
     void close_joints(const StartOptions& options, const std::vector<char>& held);
+    void refuse_not_finite(const Demands& given);
     void tell_motions(const Demands& given, double limit, const std::string& what);
     bool close_what_does_not_repeat(const Demands& open, const std::vector<char>& held);
     void correct_velocities(const StartOptions& options);

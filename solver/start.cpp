@@ -134,8 +134,16 @@ std::vector<std::string> Instance::given_up() const {
     return labels;
 }
 
+void Instance::refuse_not_finite(const Demands& given) {
+    for (int k = 0; k < given.values.size(); ++k)
+        if (!std::isfinite(given.values[k]))
+            throw StepFailed(given.labels[k] + " is not finite at t = " + number(state.t) + " s; " +
+                             odd_expression("look for a division by zero or a root of a negative number in it"));
+}
+
 void Instance::correct_positions(const StartOptions& options) {
     const Demands given = demands(false);
+    refuse_not_finite(given);
     const int joint = given.worst(true);
     if (options.open && given.largest() <= widest && system.conditions.empty()) return;
     if (!(given.size(joint) <= consistent) && !options.correct && system.conditions.empty())
@@ -210,6 +218,7 @@ std::string Instance::required_hint() const {
 
 void Instance::correct_velocities(const StartOptions& options) {
     const Demands given = demands(true);
+    refuse_not_finite(given);
     if (given.values.size() == 0) return;
     const double speed = fastest(1, state.v);
     const bool posed_anew = !set_by_motions_.empty();  // the velocities belong to another pose

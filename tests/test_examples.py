@@ -15,6 +15,7 @@ PICTURES = {
     "skyhook_from_end_to_end",
 }  # fmt: skip
 SLOW = {"abs_stop", "active_suspension", "skyhook_from_end_to_end"}  # by night without matplotlib
+LONG = {"abs_stop", "active_suspension"}  # above 10 s: by night
 
 
 def run(script: Path, folder: Path, *first_on_path: Path) -> str:
@@ -26,7 +27,11 @@ def run(script: Path, folder: Path, *first_on_path: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "script",
+    [pytest.param(path, marks=[pytest.mark.nightly] * (path.stem in LONG)) for path in EXAMPLES],
+    ids=lambda path: path.stem,
+)
 def test_an_example_runs(script: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     before = {path for path in script.parent.rglob("*") if "__pycache__" not in path.parts}

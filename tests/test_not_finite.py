@@ -14,9 +14,11 @@ from fmu_instances import opened
 from pythonfmu.builder import FmuBuilder
 
 import mbdfmu as mbd
+from mbdfmu.blocks import Pid
 from mbdfmu.cli import main
 from mbdfmu.fmi.integrating import _Evaluations
 from mbdfmu.forces import Translational, VectorForce
+from mbdfmu.joints import Prismatic
 
 KINDS = [("native", "cs2"), ("python", "cs2"), ("native", "cs3"), ("native", "me2")]  # runtime and interface
 GROUND = {"body": "ground"}
@@ -92,6 +94,7 @@ def test_what_has_no_value_decides_nothing(text: str) -> None:
         ("sphere_plane", {"radius": 0.1, "exponent": "k/2"}, "exponent of force 'c' must be at least 1, found 0.5"),
         ("sphere_plane", {"radius": 0.1, "restitution": "1 + k", "impact_speed": 1}, "restitution of .* found 2"),
         ("bushing", {"torsional_stiffness": "k - 2"}, "torsional_stiffness of force 'c' must be zero or positive"),
+        ("bump_stop", {"lower": "2*k", "upper": 1.5}, "upper minus lower of force 'c' must be .*, found -0.5"),
     ],
 )
 def test_bounds_hold_for_what_follows_from_parameters(kind: str, fields: dict[str, object], found: str) -> None:
@@ -103,6 +106,28 @@ def test_bounds_hold_for_what_follows_from_parameters(kind: str, fields: dict[st
     model = mbd.Model.from_description(mbd.Description.model_validate(whole | {"forces": {"c": force}}))
     with pytest.raises(mbd.ModelError, match=found):
         model.simulate(0.1, 0.1)
+
+
+def test_limits_of_a_controller_that_cross_by_parameters_are_refused() -> None:
+    """Below both limits it gave the lower one."""
+    model = mbd.Model("limited")
+    model.add("ball", mbd.Body(mass=1, inertia=1, free=True))
+    model.add("k", mbd.Parameter(value=1.0))
+    model.add("u", Pid(input="time", kp=1.0, min="-k", max="k"))
+    assert model.simulate(0.1, 0.1).complete
+    with pytest.raises(mbd.ModelError, match="max minus min of block 'u' must be zero or positive, found -4"):
+        model.simulate(0.1, 0.1, parameters={"k": -2.0})
+
+
+@pytest.mark.parametrize("value", ["1/time", "log(time)", "1 + sqrt(time - 1)"])
+def test_a_motion_without_value_at_the_start_is_named(value: str) -> None:
+    """It was told as joints that cannot be closed."""
+    model = mbd.Model("driven")
+    model.add("b", mbd.Body(mass=1, inertia=1, position=(0, 0)))
+    model.add("rail", Prismatic(i=GROUND, j={"body": "b"}, axis=(0, 1)))
+    model.add("m", mbd.Motion(of="rail.displacement", value=value))
+    with pytest.raises(mbd.StepFailed, match=r"motion 'm' .*is not finite at t = 0 s; motions\.m\.value: .*not finite"):
+        model.simulate(1.0, 0.1)
 
 
 @pytest.mark.parametrize(

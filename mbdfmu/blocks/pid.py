@@ -1,7 +1,7 @@
 """The controller of industry."""
 
 from collections.abc import Iterator
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import model_validator
 
@@ -20,6 +20,7 @@ class Pid(BlockElement, name="pid"):
 
     modelica = "Modelica.Blocks.Continuous.LimPID"
     in_unit = ("min", "max", "start")
+    ascending: ClassVar = (("min", "max"),)
 
     input: Value  # the error e
     kp: Value = 0.0

@@ -73,6 +73,7 @@ class Element(BaseModel):
         frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True, validate_by_name=True,
         validate_by_alias=True,
     )  # fmt: skip
+    ascending: ClassVar[tuple[tuple[str, str], ...]] = ()  # pairs of fields of which the first must not be larger
 
     def __init__(self, /, **data: Any) -> None:
         try:

@@ -18,6 +18,7 @@ class BumpStop(ScalarForce, name="bump_stop"):
     """Stops at a smallest and a largest length: k depth^e, damping that grows with the depth, never pulling (T4.6)."""
 
     modelica = line_force(like="Translational.Components.ElastoGap in MultiBody.Forces.LineForceWithMass")
+    ascending: ClassVar = (("lower", "upper"),)
     parity: ClassVar = {d: {"length": "even", "force": "even"} for d in (2, 3)}
 
     lower: Annotated[Value | None, In("m")] = None  # none: no stop on this side

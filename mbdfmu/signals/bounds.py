@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import get_args
 
 from mbdfmu.description import Bound, Element
+from mbdfmu.expressions import Node
 from mbdfmu.resolution import ANY
 from mbdfmu.signals.draft import Draft
 from mbdfmu.signals.table import Bounded
@@ -19,11 +20,27 @@ def bounded(draft: Draft) -> list[Bounded]:
 
 def _found(draft: Draft) -> Iterator[Bounded]:
     for section, name, element in draft.d.elements():
-        for field, bound in _bounds(type(element)):
-            for part, value in _parts(field, getattr(element, field)):
-                node = draft.names.value(f"{section}.{name}.{part}", value, ANY)
-                if node.support and all(symbol.value[0] == "p" for symbol in node.support):
-                    yield Bounded(label=f"{part} of {_one(section)} '{name}'", node=node, bound=bound)
+        value = partial(_value, draft, f"{section}.{name}")
+        for label, node, bound in (*_in_bounds(element, value), *_in_order(element, value)):
+            if node.support and all(symbol.value[0] == "p" for symbol in node.support):
+                yield Bounded(label=f"{label} of {_one(section)} '{name}'", node=node, bound=bound)
+
+
+def _value(draft: Draft, place: str, part: str, value: str | float) -> Node:
+    return draft.names.value(f"{place}.{part}", value, ANY)
+
+
+def _in_bounds(element: Element, value: Callable[[str, str | float], Node]) -> Iterator[tuple[str, Node, Bound]]:
+    for field, bound in _bounds(type(element)):
+        for part, written in _parts(field, getattr(element, field)):
+            yield part, value(part, written), bound
+
+
+def _in_order(element: Element, value: Callable[[str, str | float], Node]) -> Iterator[tuple[str, Node, Bound]]:
+    for low, high in element.ascending:
+        ends = getattr(element, low), getattr(element, high)
+        if None not in ends and any(isinstance(end, str) for end in ends):
+            yield f"{high} minus {low}", value(high, ends[1]) - value(low, ends[0]), Bound("zero or positive", 0)
 
 
 def _parts(field: str, value: object) -> Iterator[tuple[str, str]]:
