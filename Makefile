@@ -107,6 +107,9 @@ nightly: lint types docs native-binaries ## all tests with full counts, sanitize
 	@$(MAKE) --no-print-directory sanitize sanitize-threads wheel
 
 # The interpreter is not instrumented, so the sanitizer's runtime is loaded first; what Python itself leaks is not ours.
+# What runs no native code that other tests do not run too: texts, pictures, pages.
+TEXTS := modelica modelica_multibody animation docs examples benchmarks reproduce
+
 # Run from another folder: at the root a subprocess would find ./mbdfmu, which has no compiled core.
 # --capture=sys lets the report of a sanitizer through, which is the last thing that a worker writes. A segmentation fault
 # stays one (handle_segv), since tests of FMUs that crash look for it; pytest shows where it was.
@@ -117,7 +120,8 @@ sanitize: $(STAMP) ## the tests on a core that stops at memory errors (gcc)
 		-C build-dir=build/sanitize/cmake -C cmake.build-type=Debug -C cmake.define.MBDFMU_SANITIZE=ON
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0:handle_segv=0 UBSAN_OPTIONS=print_stacktrace=1 \
-		sh -c 'cd build/sanitize && venv/bin/pytest -c ../../pyproject.toml --rootdir ../.. -n 2 -m "not nightly" --capture=sys ../../tests && \
+		sh -c 'cd build/sanitize && venv/bin/pytest -c ../../pyproject.toml --rootdir ../.. -n 2 -m "not nightly" --capture=sys ../../tests \
+		$(foreach name,$(TEXTS),--ignore ../../tests/test_$(name).py) && \
 		MBDFMU_COUNTS=full venv/bin/pytest -c ../../pyproject.toml --rootdir ../.. --capture=sys ../../tests/test_lifecycle.py'
 
 # Threads are those of a host in C, so the sanitizer's runtime is linked into that.

@@ -10,11 +10,10 @@ namespace {
 // Of the extent of what lies behind a gap: how much deeper a step may end than it begins, and what it may cut off where
 // nobody looks.
 constexpr double deeper = 0.25, corner = 0.05;
-constexpr double doubt = 0.1;  // of a cubic's bend, what it may be wrong by
-constexpr double visible =
-    3;                        // times what does not count: how far a body that a blow stops would have gone in the step
-constexpr double lost = 0.4;  // of its speed, in a blow
+constexpr double doubt = 0.1;    // of a cubic's bend, what it may be wrong by
 constexpr double longest = 0.9;  // of a step that was refused
+// A blow takes that part of the speed, in a step in which a body would have gone so many times what does not count.
+constexpr double lost = 0.4, visible = 3;
 constexpr double none = -std::numeric_limits<double>::infinity();
 
 // The cubic through two values and slopes, at 0 and 1.

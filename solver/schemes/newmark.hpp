@@ -118,11 +118,11 @@ public:
           x_fixed_(s_.nx),
           w_fixed_(s_.nx),
           zero_(s_.nv),
-          imbalance_(s_),
           e_(stabilised_ ? s_.nv : 0),
           re_(s_.n()),
           iterate_(z_.size() + e_.size()),
-          speed_(s_.nc) {}
+          speed_(s_.nc),
+          imbalance_(s_) {}
 
     NewmarkFamily(const NewmarkFamily&) = delete;
     NewmarkFamily& operator=(const NewmarkFamily&) = delete;
