@@ -46,6 +46,8 @@ class {name}(Fmi2Slave):
             raise RuntimeError("the spring broke")
         if self.fault == 7 and late:
             self.log("the oil is hot", Fmi2Status.warning)
+        if self.fault == 8 and late:
+            os._exit(0)
         self.y = math.sin(6 * (t + dt)) + self.u
         self.z = math.nan if self.fault == 5 and late else self.y
         if self.fault == 6:
@@ -64,6 +66,7 @@ class Fault(IntEnum):
     WILD_OUTPUT = 5
     ALL_NAN = 6
     WARNING = 7
+    EXIT = 8
 
 
 def build(folder: Path, name: str = "Wave") -> Path:

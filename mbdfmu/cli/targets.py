@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from mbdfmu.cli.values import assignments, constant
+from mbdfmu.cli.values import assignments, constant, positive
 from mbdfmu.errors import ModelError, did_you_mean
 
 if TYPE_CHECKING:
@@ -29,6 +29,26 @@ allow_python = click.option(
     "--allow-python", is_flag=True, expose_value=False, callback=_allow,
     help="Let the model's callbacks import and run the Python code that they name.",
 )  # fmt: skip
+
+
+def own_processes(command: Callable[..., Any]) -> Callable[..., Any]:
+    """For the verbs that run FMUs, which are native code."""
+    for option in (
+        click.option("--time-limit", type=positive, metavar="SECONDS", help="Of the run of an FMU; 600."),
+        click.option(
+            "--isolate/--no-isolate", default=None,
+            help="FMUs have processes of their own, which may crash or hang; or none, which is a little faster.",
+        ),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def isolation(isolate: bool | None, time_limit: float | None) -> dict[str, Any]:
+    """What these options say to fmi.simulate."""
+    if time_limit is not None and isolate is False:
+        raise ModelError("--time-limit: only a process of its own can be stopped; leave out --no-isolate")
+    return {"isolate": isolate is not False, "time_limit": time_limit}
 
 
 def is_fmu(target: str) -> bool:

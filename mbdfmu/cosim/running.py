@@ -6,7 +6,7 @@ import fnmatch
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Self
 
@@ -25,6 +25,7 @@ from mbdfmu.fmi.harness import CO_SIMULATION, runnable, start_values
 from mbdfmu.fmi.host import hosting
 from mbdfmu.fmi.instance import Experiment, Instance
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable, info
+from mbdfmu.fmi.remote import Alone, Gone
 from mbdfmu.fmi.running import RECORDABLE, converted
 from mbdfmu.fmi.types import Value
 from mbdfmu.tabular import read_inputs
@@ -54,6 +55,7 @@ class Running:
         *,
         inputs: InputSchedule | None = None,
         record: Sequence[str] | None = None,
+        alone: Alone | None = None,
     ) -> None:
         self._description = description
         self._facts = facts
@@ -65,7 +67,7 @@ class Running:
         self.notes = list(self._wiring.notes)
         self._failed = self._is_closed = False
         with ExitStack() as undo:
-            self._slaves = [self._slave(name, undo) for name in description.fmus]
+            self._slaves = [self._slave(name, undo, alone) for name in description.fmus]
             self._coupled = Coupled(
                 self._wiring, self._slaves, description.master, self._outside, watched=bool(description.bonds)
             )
@@ -97,13 +99,13 @@ class Running:
 
     # ---- start
 
-    def _slave(self, name: str, undo: ExitStack) -> Slave:
+    def _slave(self, name: str, undo: ExitStack, alone: Alone | None) -> Slave:
         component, facts = self._description.fmus[name], self._facts[name]
         master = self._description.master
         repeats = master.iterations > 1 or master.tolerance is not None
         follows = bool(master.extrapolation or master.iterations > 1) or self._schedule.has_slopes
         try:
-            instance = Instance(facts, follows=follows)
+            instance = Instance(facts, follows=follows, alone=alone and replace(alone, name=name))
         except ModelError as error:
             raise ModelError(f"fmus.{name}: {problem}" for problem in error.problems) from None
         undo.callback(instance.close)
@@ -134,6 +136,8 @@ class Running:
                         slave.instance.begin()
                     slave.initialised = True
                 self._coupled.start()
+        except Gone:
+            raise
         except StepFailed as error:
             raise ModelError(str(error)) from None
         for account in self._accounts:
@@ -271,7 +275,7 @@ class Running:
         try:
             self._controlled(end) if control else self._single(end)
         except StepFailed as failure:
-            self._failed = not control or isinstance(failure, Final)
+            self._failed = not control or isinstance(failure, Final | Gone)
             raise
 
     def _single(self, end: float) -> None:
@@ -287,7 +291,7 @@ class Running:
             size = end - begin
             try:
                 error = self._coupled.step(end)
-            except Final:
+            except (Final, Gone):
                 raise
             except StepFailed as failure:
                 self._shrink(size * SHRINK, str(failure))
@@ -326,8 +330,15 @@ class Running:
         """Terminate all FMUs, and take along what they have warned of."""
         with hosting():
             for slave in self._slaves:
-                slave.instance.end()
-        self.notes += [f"{slave.name}: {note}" for slave in self._slaves for note in slave.instance.notes]
+                try:
+                    slave.instance.end()
+                except Gone as gone:  # everything has been computed
+                    self.notes.append(str(gone))
+        self.notes += self.warnings()
+
+    def warnings(self) -> list[str]:
+        """What the FMUs have warned of."""
+        return [f"{slave.name}: {note}" for slave in self._slaves for note in slave.instance.notes]
 
 
 # ---------------------------------------------------------------- what is asked for

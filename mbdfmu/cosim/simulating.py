@@ -119,7 +119,10 @@ def simulate(
     if interrupted:
         message = f"interrupted at t = {run.time:g} s of {times[-1]:g} s"
     elif failure is None:
-        run.end()
+        try:
+            run.end()
+        except StepFailed as error:
+            failure, message = error, str(error)
     result = recorder.result(name, message)
     if failure is not None and not interrupted:
         failure.result = result

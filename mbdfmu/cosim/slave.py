@@ -17,6 +17,7 @@ from mbdfmu.fmi.calls import DISCARD, FATAL, WARNING
 from mbdfmu.fmi.instance import Instance, InstanceState
 from mbdfmu.fmi.lanes import lanes
 from mbdfmu.fmi.reading import FmuVariable
+from mbdfmu.fmi.remote import Gone
 from mbdfmu.fmi.types import Value
 
 VARIES = "canHandleVariableCommunicationStepSize"
@@ -217,6 +218,8 @@ class Slave:
         """What goes wrong with its FMU is told by its name in the system."""
         try:
             yield
+        except Gone:  # which knows the name
+            raise
         except StepFailed as error:
             raise StepFailed(self._named(str(error))) from None
         except ModelError as error:

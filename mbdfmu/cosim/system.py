@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,6 +14,7 @@ from mbdfmu.cosim.running import Running, Span, facts_of, schedule
 from mbdfmu.cosim.simulating import check_times, first_step, simulate, stops
 from mbdfmu.cosim.wiring import Wiring, wired
 from mbdfmu.errors import ModelError, did_you_mean
+from mbdfmu.fmi.harness import isolation
 from mbdfmu.fmi.types import Value
 from mbdfmu.results import Result
 
@@ -132,17 +134,20 @@ class System:
         return wired(self.description, facts_of(self.description), [])
 
     def start(
-        self, *, t_start: float = 0.0, t_end: float | None = None, inputs: Mapping[str, float] | None = None
-    ) -> Running:
+        self, *, t_start: float = 0.0, t_end: float | None = None, inputs: Mapping[str, float] | None = None,
+        isolate: bool = False, time_limit: float | None = None,
+    ) -> Running:  # fmt: skip
         """Load and initialise, to be stepped: `with system.start() as run: run.step(1e-3)`.
 
         `inputs` are values that stay, of inputs that nothing is coupled to; `t_end` is a time beyond which there will
-        be no step.
+        be no step. With `isolate` each FMU has a process of its own, which lives for `time_limit` seconds at most, if
+        that is given.
         """
         given = {name: ([t_start], [value]) for name, value in (inputs or {}).items()}
         facts = facts_of(self.description)
         made = schedule(self.description, facts, given, "hold")
-        return Running(self.description, facts, Span(t_start=t_start, t_end=t_end), inputs=made)
+        alone = isolation(isolate, time_limit, endless=True)
+        return Running(self.description, facts, Span(t_start=t_start, t_end=t_end), inputs=made, alone=alone)
 
     def simulate(
         self,
@@ -155,6 +160,8 @@ class System:
         inputs: Any = None,
         interpolation: str = "linear",
         record: str | list[str] | None = None,
+        isolate: bool = False,
+        time_limit: float | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> Result:
         """Run from `t_start` to `t_end` with communication steps of `step` and return one table for all FMUs.
@@ -162,6 +169,9 @@ class System:
         `step` is the first one where the master controls the error. What is not given comes from the system's
         experiment. Parameters, inputs and what is recorded are called as in `car.friction`; `step_output` is the time
         between rows, of which there is one for every communication point if it is not given.
+
+        With `isolate` each FMU has a process of its own, so that a crash is a StepFailed that carries what was computed
+        until then; after `time_limit` seconds (600) it is stopped.
         """
         description = self.with_parameters(parameters or {}).description
         experiment = description.experiment
@@ -177,8 +187,11 @@ class System:
         times, recorded = stops(t_start, t_end, step, step_output, made.knots().tolist())
         patterns = [record] if isinstance(record, str) else record
         span = Span(t_start=t_start, t_end=t_end)
-        with Running(description, facts, span, inputs=made, record=patterns) as running:
+        alone = isolation(isolate, time_limit)
+        with Running(description, facts, span, inputs=made, record=patterns, alone=alone) as running:
             running.step_size = first
             running.notes[:0] = self.notes
-            return simulate(running, self.name, times, recorded, progress)
+            result = simulate(running, self.name, times, recorded, progress)
+        notes = dict.fromkeys([*result.notes, *running.warnings()])  # some come when FMUs are freed
+        return replace(result, notes=tuple(notes))
 

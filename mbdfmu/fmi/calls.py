@@ -60,6 +60,8 @@ def loaded(facts: FmuInfo, folder: str, messages: Messages, *, follows: bool) ->
 class Calls2:
     """FMI 2.0 for co-simulation."""
 
+    version = 2
+
     def __init__(
         self, facts: FmuInfo, folder: str, description: Any, messages: Messages, *, follows: bool = False
     ) -> None:
@@ -168,6 +170,9 @@ class Calls2:
         self.fmu.freeInstance()
         self._stop_hearing()
 
+    def abandon(self) -> None:
+        """It may not be called any more."""
+
 
 class Calls3:
     """FMI 3.0 for co-simulation, without event mode and early return.
@@ -175,6 +180,8 @@ class Calls3:
     Elements of arrays are set one by one here, so the values of the others are remembered. Slopes of inputs reach the
     FMU through its intermediate updates.
     """
+
+    version = 3
 
     def __init__(self, facts: FmuInfo, folder: str, description: Any, messages: Messages, *, follows: bool) -> None:
         from fmpy.simulation import instantiate_fmu
@@ -305,6 +312,9 @@ class Calls3:
 
     def free(self) -> None:
         self.fmu.freeInstance()
+
+    def abandon(self) -> None:
+        """It may not be called any more."""
 
 
 def _fixed(function: Any, component: int, *arguments: Any) -> Callable[[], int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,11 @@ from typing import Any
 from mbdfmu.analyses import InputSchedule
 from mbdfmu.analyses.simulate import RECORDED_BY_DEFAULT, Recording, output_times
 from mbdfmu.analyses.simulate import simulate as run
-from mbdfmu.errors import ModelError
+from mbdfmu.errors import ModelError, StepFailed
 from mbdfmu.fmi.instance import Experiment
-from mbdfmu.fmi.integrating import Integration, integrate
+from mbdfmu.fmi.integrating import Integration, integrate, integrate_alone
 from mbdfmu.fmi.reading import KINDS, FmuInfo, FmuVariable, info
+from mbdfmu.fmi.remote import TIME_LIMIT, Alone, Gone
 from mbdfmu.fmi.running import RECORDABLE, FmuSimulation, converted
 from mbdfmu.fmi.types import Value
 from mbdfmu.fmi.variables import START, structured
@@ -43,6 +45,8 @@ def simulate(
     record: str | Iterable[str] | None = None,
     tolerance: float | None = None,
     kind: str | None = None,
+    isolate: bool = False,
+    time_limit: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Result:
     """Simulate an FMU of FMI 2.0 or 3.0 from `t_start` to `t_end` and return the recorded variables.
@@ -53,6 +57,9 @@ def simulate(
 
     In co-simulation an input is constant during a communication step unless the FMU can interpolate, so a smaller
     `step_output` follows a curve more closely. In model exchange fmpy's CVode integrates.
+
+    With `isolate` the FMU runs in a process of its own, so that a crash is a StepFailed that carries what was computed
+    until then; after `time_limit` seconds (600) it is stopped.
     """
     facts = info(path)
     kind = runnable(facts, kind)
@@ -67,19 +74,26 @@ def simulate(
     names = _recorded(facts, record)
     schedule = input_schedule(facts, inputs, interpolation)
     values, tolerance = start_values(facts, parameters or {}, start or {}), _tolerance(facts, tolerance)
+    alone = isolation(isolate, time_limit)
     if kind == MODEL_EXCHANGE:
-        return integrate(facts, names, Integration(
+        asked = Integration(
             t_start=t_start, t_end=t_end, step=float(times[1] - times[0]), tolerance=tolerance,
             values={v.name: value for v, value in values}, inputs=schedule.over(times), progress=progress,
-        ))  # fmt: skip
+        )  # fmt: skip
+        return integrate(facts, names, asked) if alone is None else integrate_alone(facts, names, asked, alone)
     experiment = Experiment(t_start=t_start, t_end=t_end, tolerance=tolerance, values=values)
-    with FmuSimulation(facts, names, follows=schedule.has_slopes) as running:
+    crashed: list[str] = []
+    with FmuSimulation(facts, names, follows=schedule.has_slopes, alone=alone) as running:
         running.initialise(experiment, schedule.at(t_start, float(times[1])))
         recording = run(running, times, names, schedule, progress)  # type: ignore[arg-type]  # has what run() asks for
-        if recording.failure is None:
-            running.end()
-        notes = running.notes  # some are told at the end
-    return _result(facts, recording, notes, t_end)
+        if recording.failure is None and not (alone and recording.interrupted):  # which has stopped its process
+            try:
+                running.end()
+            except Gone as gone:  # everything has been computed
+                crashed.append(str(gone))
+            except StepFailed as failure:
+                recording = replace(recording, failure=failure)
+    return _result(facts, recording, [*running.notes, *crashed], t_end)  # some are told when it is freed
 
 
 def open(
@@ -92,17 +106,21 @@ def open(
     inputs: Mapping[str, float] | None = None,
     tolerance: float | None = None,
     slopes: bool = False,
+    isolate: bool = False,
+    time_limit: float | None = None,
 ) -> FmuSimulation:
     """Load and initialise a co-simulation FMU of FMI 2.0 or 3.0, to be stepped: `with mbd.fmu.open(path) as sim: ...`.
 
     `inputs` are values at the start; `t_end` is a time beyond which the FMU will not be stepped. With `slopes` an FMU
-    of FMI 3.0 asks for inputs within its steps, which takes time, and follows the slopes that `set_input` gives.
+    of FMI 3.0 asks for inputs within its steps, which takes time, and follows the slopes that `set_input` gives. With
+    `isolate` it has a process of its own, which lives for `time_limit` seconds at most, if that is given.
     """
     facts = info(path)
     runnable(facts, CO_SIMULATION)
     begin = {name: ([t_start], [value]) for name, value in (inputs or {}).items()}
     schedule = InputSchedule.make(begin, _inputs(facts))
-    simulation = FmuSimulation(facts, _recorded(facts, None), follows=slopes)
+    alone = isolation(isolate, time_limit, endless=True)
+    simulation = FmuSimulation(facts, _recorded(facts, None), follows=slopes, alone=alone)
     try:
         values = start_values(facts, parameters or {}, start or {})
         tolerance = _tolerance(facts, tolerance)
@@ -115,6 +133,15 @@ def open(
 
 
 # ---------------------------------------------------------------- checks before anything is loaded
+
+
+def isolation(isolate: bool, time_limit: float | None, *, endless: bool = False) -> Alone | None:
+    """Whether FMUs run in processes of their own: only there a limit of time can be kept, so that it implies that."""
+    if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
+        raise ModelError(f"time_limit must be a positive number of seconds, found {time_limit!r}")
+    if time_limit is not None:
+        return Alone(float(time_limit))
+    return Alone(math.inf if endless else TIME_LIMIT) if isolate else None
 
 
 def _tolerance(facts: FmuInfo, given: float | None) -> float | None:

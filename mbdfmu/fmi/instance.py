@@ -20,7 +20,10 @@ from mbdfmu.fmi.calls import ERROR, FATAL, WARNING, Calls2, Calls3, loaded
 from mbdfmu.fmi.hearing import Messages
 from mbdfmu.fmi.host import hosting
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
+from mbdfmu.fmi.remote import Alone, RemoteCalls
 from mbdfmu.fmi.types import Value
+
+Calls = Calls2 | Calls3 | RemoteCalls
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,22 +47,29 @@ class _Life:
 class InstanceState:
     """A state that the FMU keeps until nobody holds this, or the FMU is closed."""
 
-    def __init__(self, calls: Calls2 | Calls3) -> None:
+    def __init__(self, calls: Calls) -> None:
         self.owner, self.handle = calls, calls.get_state()
         self.release = weakref.finalize(self, calls.free_state, self.handle)
 
 
 class Instance:
-    """A loaded FMU; its library stays loaded and its files unpacked until it is closed, or nobody holds it."""
+    """A loaded FMU; its library stays loaded and its files unpacked until it is closed, or nobody holds it.
 
-    def __init__(self, facts: FmuInfo, *, follows: bool = False) -> None:
+    Here, or in a process of its own.
+    """
+
+    def __init__(self, facts: FmuInfo, *, follows: bool = False, alone: Alone | None = None) -> None:
         self.facts = facts
         self.time = 0.0  # s, as told by whoever steps it; for messages
         self.messages: Messages = []
         self._life = _Life()
         with ExitStack() as undo:
-            folder = undo.enter_context(tempfile.TemporaryDirectory(prefix="mbdfmu_", ignore_cleanup_errors=True))
-            self.calls = _instance(facts, folder, self.messages, follows)
+            self.calls: Calls
+            if alone is None:
+                folder = undo.enter_context(tempfile.TemporaryDirectory(prefix="mbdfmu_", ignore_cleanup_errors=True))
+                self.calls = loaded_into(folder, facts, self.messages, follows)
+            else:
+                self.calls = RemoteCalls(facts, self.messages, alone, follows=follows)
             undo.callback(_freed, self.calls, self._life)
             self._close = weakref.finalize(self, undo.pop_all().close)
 
@@ -165,19 +175,21 @@ def said(messages: Iterable[tuple[int, str]], status: int = WARNING) -> str:
 # ---------------------------------------------------------------- loading
 
 
-def _freed(calls: Calls2 | Calls3, life: _Life) -> None:
+def _freed(calls: Calls, life: _Life) -> None:
     """States first: they live in the instance. After fmi2Fatal no function may be called (FMI 2.0, section 2.1.3)."""
     for state in list(life.states):
         if life.fatal:
             state.release.detach()
         state.release()
     if life.fatal:
+        calls.abandon()
         return
     with hosting():
         calls.free()
 
 
-def _instance(facts: FmuInfo, folder: str, messages: Messages, follows: bool) -> Calls2 | Calls3:
+def loaded_into(folder: str, facts: FmuInfo, messages: Messages, follows: bool) -> Calls2 | Calls3:
+    """The FMU, unpacked into the folder and instantiated in this process."""
     _check_folder(facts, Path(folder))
     try:
         with hosting():

@@ -21,6 +21,7 @@ from mbdfmu.fmi.calls import DISCARD, PYTHON, WARNING, loading
 from mbdfmu.fmi.hearing import Messages, take_the_word
 from mbdfmu.fmi.instance import said
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
+from mbdfmu.fmi.remote import Alone, Gone, Process
 from mbdfmu.fmi.types import Value
 from mbdfmu.fmi.variables import rate_of
 from mbdfmu.results import Result
@@ -47,6 +48,7 @@ class Integration:
     values: Mapping[str, Value]
     inputs: Table  # lines between rows, two rows where an input jumps
     progress: Callable[[float], None] | None = None
+    row: Callable[[Sequence[Any]], None] | None = None  # gets the names of columns, then the rows as they come
 
 
 def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
@@ -58,12 +60,16 @@ def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
     from fmpy import simulate_fmu
 
     messages: Messages = []
-    steps = 0
+    steps = told = 0
     recorded: Any = None
 
     def finished(time: float, recorder: Any) -> bool:
-        nonlocal steps, recorded
+        nonlocal steps, recorded, told
         steps, recorded = steps + 1, recorder
+        if run.row is not None:
+            for row in ([[name for name, *_ in recorder.cols]] if told == 0 else []) + recorder.rows[told:]:
+                run.row(row)
+            told = len(recorder.rows)
         if evaluations.failure is not None:
             raise evaluations.failure
         if run.progress is not None:
@@ -90,6 +96,40 @@ def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
             error.result = _result(facts, names, done, run.t_end, {"integrator_steps": steps}, str(error))
         raise
     return _result(facts, names, found[_wanted(found[TIME], run, pieces)], run.t_end, {"integrator_steps": steps})
+
+
+def integrate_alone(facts: FmuInfo, names: Sequence[str], run: Integration, alone: Alone) -> Result:
+    """The same in a process of its own; the rows that a crash, a hang or Ctrl-C leaves are kept."""
+    rows: list[Sequence[Any]] = []
+
+    def heard(row: Sequence[Any]) -> None:
+        rows.append(row)
+        if run.progress is not None and len(rows) > 1:
+            run.progress(row[0])
+
+    def done(failure: str) -> Result:
+        kinds = [(name, np.float64) for name in (rows[0] if rows else (TIME, *names))]
+        found = np.array([tuple(row) for row in rows[1:]], dtype=kinds)
+        found = found[_wanted(found[TIME], run, _pieces(run))] if len(found) else found
+        return _result(facts, names, found, run.t_end, {"integrator_steps": max(0, len(rows) - 2)}, failure)
+
+    asked = {key: value for key, value in vars(run).items() if key not in ("progress", "row")}
+    process = Process(facts, alone)
+    try:
+        result, failure = process.ask("integrate", os.fspath(facts.path.absolute()), names, asked, heard=heard)
+    except Gone as error:
+        error.result = done(str(error))
+        raise
+    except KeyboardInterrupt:
+        return done(f"interrupted at t = {rows[-1][0] if len(rows) > 1 else run.t_start:g} s of {run.t_end:g} s")
+    finally:
+        process.leave()
+    if failure:
+        stopped = StepFailed(failure)
+        stopped.result = result
+        raise stopped
+    found: Result = result
+    return found
 
 
 def _pieces(run: Integration) -> int:

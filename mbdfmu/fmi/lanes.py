@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mbdfmu.fmi.calls import OK, WARNING, Calls2, Calls3
+from mbdfmu.fmi.calls import OK, WARNING
+from mbdfmu.fmi.instance import Calls
 from mbdfmu.fmi.reading import FmuVariable
 
 _C = {
@@ -28,8 +29,8 @@ class Lane:
     `read` passes from the FMU into `values`, `write` from there to the FMU; both return its status.
     """
 
-    def __init__(self, calls: Calls2 | Calls3, variables: Sequence[FmuVariable], values: NDArray[np.float64]) -> None:
-        kind = (_C if isinstance(calls, Calls2) else _C3)[variables[0].type]
+    def __init__(self, calls: Calls, variables: Sequence[FmuVariable], values: NDArray[np.float64]) -> None:
+        kind = (_C if calls.version == 2 else _C3)[variables[0].type]
         sizes = {v.reference: v.size for v in variables}
         begins = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
         self.values = values
@@ -59,7 +60,7 @@ class Lane:
         return self._set()
 
 
-def lanes(calls: Calls2 | Calls3, variables: Sequence[FmuVariable], values: NDArray[np.float64]) -> list[Lane]:
+def lanes(calls: Calls, variables: Sequence[FmuVariable], values: NDArray[np.float64]) -> list[Lane]:
     """One lane for each run of variables of one type; `values` holds theirs in the same order."""
     found, begin = [], 0
     for end in range(1, len(variables) + 1):

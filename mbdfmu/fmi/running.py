@@ -15,6 +15,7 @@ from mbdfmu.errors import ModelError, StepFailed, did_you_mean
 from mbdfmu.fmi.calls import PYTHON
 from mbdfmu.fmi.instance import Experiment, Instance, InstanceState, said
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
+from mbdfmu.fmi.remote import Alone, Gone
 from mbdfmu.fmi.types import Value
 from mbdfmu.fmi.variables import rate_of
 
@@ -40,8 +41,10 @@ class FmuSimulation:
 
     events = ()  # an FMU tells none
 
-    def __init__(self, facts: FmuInfo, names: Sequence[str], *, follows: bool = False) -> None:
-        self._fmu = Instance(facts, follows=follows)
+    def __init__(
+        self, facts: FmuInfo, names: Sequence[str], *, follows: bool = False, alone: Alone | None = None
+    ) -> None:
+        self._fmu = Instance(facts, follows=follows, alone=alone)
         self._facts = facts
         self._inputs: _Lines = {}
         follows_lines = facts.capabilities.get("canInterpolateInputs", False)
@@ -81,13 +84,15 @@ class FmuSimulation:
     def initialise(self, experiment: Experiment, inputs: Mapping[str, tuple[float, float]]) -> None:
         """Through the initialisation mode to the start time; ModelError where the FMU complains.
 
-        `inputs` are value and slope at the start.
+        Gone says that its process has ended. `inputs` are value and slope at the start.
         """
         try:
             self._fmu.prepare(experiment)
             for name, (at_start, slope) in inputs.items():
                 self.set_input(name, at_start, slope)
             self._fmu.begin()
+        except Gone:
+            raise
         except StepFailed as error:
             raise ModelError(str(error)) from None
 

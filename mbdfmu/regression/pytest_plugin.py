@@ -6,6 +6,7 @@ pytest loads this module in every session of whoever has mbdfmu installed, so it
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -119,9 +120,8 @@ class FmuFailed(Exception):
 def _runner(config: pytest.Config) -> Any:
     """In this process, or each run in its own."""
     from mbdfmu import fmi
-    from mbdfmu.regression.isolated import TIME_LIMIT, Isolated
 
     limit = config.getoption("fmu_time_limit") or float(config.getini("fmu_time_limit") or 0)
     if limit or config.getoption("fmu_isolate") or config.getini("fmu_isolate"):
-        return Isolated(limit or TIME_LIMIT)
+        return partial(fmi.simulate, isolate=True, time_limit=limit or None)
     return fmi.simulate

@@ -7,6 +7,7 @@ import platform
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -33,12 +34,14 @@ def record(
     signals: tuple[str, ...] = (),
     replace_old: bool = False,
     progress: Callable[[float], None] | None = None,
+    run: Callable[..., Result] = fmi.simulate,
 ) -> list[Path]:
     """Run the FMU and write `X_ref.csv`, `X_in.csv`, `X_ref.opt` and `X_ref.json`, beside it or into `folder`.
 
     `inputs` as in `fmi.simulate`. `signals` are patterns; without any the outputs are recorded, and where there are
     none whatever moves. Conditions that are not given are those of the FMU's default experiment. An existing reference
-    is refused unless `replace_old`; either all files are written or none. Returns their paths.
+    is refused unless `replace_old`; either all files are written or none. `run` may be another way to simulate, as
+    `partial(fmi.simulate, isolate=True)`. Returns their paths.
     """
     path = Path(fmu)
     facts = fmi.info(path)
@@ -48,7 +51,7 @@ def record(
     conditions = _complete(conditions, facts)
     table = _lines(facts, inputs, conditions)
     conditions = replace(conditions, interpolation="linear")
-    result = _run(path, facts, conditions, table, signals, progress)
+    result = _run(partial(run, path, progress=progress), facts, conditions, table, signals)
     return _write(targets, result, table, conditions)
 
 
@@ -96,15 +99,9 @@ def _versions(facts: FmuInfo) -> dict[str, str]:
 
 
 def _run(
-    path: Path,
-    facts: FmuInfo,
-    conditions: Conditions,
-    inputs: Table | None,
-    signals: tuple[str, ...],
-    progress: Callable[[float], None] | None,
+    run: Callable[..., Result], facts: FmuInfo, conditions: Conditions, inputs: Table | None, signals: tuple[str, ...]
 ) -> Result:
-    result = fmi.simulate(
-        path,
+    result = run(
         conditions.t_end,
         conditions.step,
         t_start=conditions.t_start or 0.0,
@@ -114,7 +111,6 @@ def _run(
         interpolation=conditions.interpolation,
         record=signals or [v.name for v in facts.variables if v.causality == "output"] or None,
         tolerance=conditions.tolerance,
-        progress=progress,
     )
     if not result.complete:
         raise KeyboardInterrupt

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,8 @@ import click
 from mbdfmu.cli.endings import NEGATIVE, end
 from mbdfmu.cli.printing import counted, example
 from mbdfmu.cli.progress import progress_bar
-from mbdfmu.cli.targets import fmu_file, is_fmu
-from mbdfmu.cli.values import not_negative, output_file, positive
+from mbdfmu.cli.targets import fmu_file, is_fmu, isolation, own_processes
+from mbdfmu.cli.values import not_negative, output_file
 from mbdfmu.errors import ModelError
 
 if TYPE_CHECKING:
@@ -48,12 +49,7 @@ if TYPE_CHECKING:
 )
 @click.option("--signals", multiple=True, metavar="PATTERN", help="Compare these only; repeatable.")
 @click.option("--input", "inputs", metavar="FILE", help="Inputs of the FMU, in place of those of the reference.")
-@click.option(
-    "--isolate/--no-isolate",
-    default=None,
-    help="Run each FMU in a process of its own, which may crash; for a folder this is so anyway.",
-)
-@click.option("--time-limit", type=positive, metavar="SECONDS", help="Of one isolated run; 600.")
+@own_processes
 @click.option("--html", type=output_file(".html", ".htm"), metavar="FILE", help="Report with plots to write.")
 def command(
     target: str, reference: str | None, inputs: str | None, isolate: bool | None, time_limit: float | None,
@@ -68,11 +64,12 @@ def command(
     Every signal of the reference must lie in a tube around its curve. Ends with 1 if one does not, or if an FMU
     fails, ends early or has no reference.
     """
+    from mbdfmu.fmi import simulate
     from mbdfmu.regression import Terms
 
     terms = Terms(**tolerances)
     if Path(target).is_dir() or is_fmu(target):
-        verdicts = _of_fmus(target, reference, inputs, terms, _runner(isolate, time_limit, Path(target).is_dir()))
+        verdicts = _of_fmus(target, reference, inputs, terms, partial(simulate, **isolation(isolate, time_limit)))
     else:
         _refuse_options_of_fmus(inputs, isolate, time_limit)
         verdicts = [_of_results(target, reference, terms)]
@@ -109,16 +106,6 @@ def _refuse_options_of_fmus(inputs: str | None, isolate: bool | None, time_limit
 
 
 # ---------------------------------------------------------------- FMUs
-
-
-def _runner(isolate: bool | None, time_limit: float | None, folder: bool) -> Callable[..., Any]:
-    from mbdfmu import fmi
-    from mbdfmu.regression.isolated import TIME_LIMIT, Isolated
-
-    if time_limit is not None and isolate is False:
-        raise ModelError("--time-limit: only a process of its own can be stopped; leave out --no-isolate")
-    alone = folder or time_limit is not None if isolate is None else isolate
-    return Isolated(time_limit or TIME_LIMIT) if alone else fmi.simulate
 
 
 def _of_fmus(

@@ -11,6 +11,7 @@ from mbdfmu.cli.delivery import deliver, kept
 from mbdfmu.cli.drawing import need_matplotlib
 from mbdfmu.cli.printing import columns, counted, example
 from mbdfmu.cli.progress import progress_bar
+from mbdfmu.cli.targets import isolation, own_processes
 from mbdfmu.cli.values import assignments, constant, output_file, positive, word
 from mbdfmu.cli.verbs.simulate import FORMATS
 from mbdfmu.errors import ModelError
@@ -65,6 +66,7 @@ _WRITTEN = (".json", ".ssp")
 @click.option(
     "--tolerance", type=positive, metavar="NUMBER", help="Of the extrapolation, relative; chooses the steps by it."
 )
+@own_processes
 @click.option("-o", "--output", type=output_file(*FORMATS), metavar="FILE", help=f"To write: {', '.join(FORMATS)}.")
 @click.option("--plot", is_flag=True, help="Draw what was recorded into a .png beside the output file.")
 @click.option(
@@ -123,7 +125,7 @@ def _run(system: System, values: dict[str, Any], record: list[str] | None, given
     t_end = given["t_end"] or (experiment.stop_time if experiment else None)
     if not t_end:
         raise ModelError(f"system '{system.name}' names no experiment.stop_time; give the end time: -t SECONDS")
-    given = {**given, "t_end": t_end}
+    given = {**given, "t_end": t_end, **isolation(given["isolate"], given["time_limit"])}
     with progress_bar(t_end) as progress:
         return kept(lambda: system.simulate(parameters=values or None, record=record, progress=progress, **given))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import click
 
 from mbdfmu.cli.printing import example
 from mbdfmu.cli.progress import progress_bar
-from mbdfmu.cli.targets import fmu_file
+from mbdfmu.cli.targets import fmu_file, isolation, own_processes
 from mbdfmu.cli.values import assignments, constant, not_negative, output_folder, positive, word
 
 
@@ -41,10 +42,11 @@ from mbdfmu.cli.values import assignments, constant, not_negative, output_folder
 @click.option("--record", "signals", multiple=True, metavar="PATTERN", help="Signals to keep; the outputs; repeatable.")
 @click.option("--rtol", type=not_negative, metavar="NUMBER", help="For comparisons: allowed part of each range.")
 @click.option("--atol", type=not_negative, metavar="NUMBER", help="For comparisons: allowed at least.")
+@own_processes
 @click.option("--force", is_flag=True, help="Replace the reference that is there.")
 def command(
     fmu: str, folder: Path | None, inputs: str | None, parameters: tuple[str, ...], start: tuple[str, ...],
-    signals: tuple[str, ...], force: bool, **conditions: Any,
+    signals: tuple[str, ...], force: bool, isolate: bool | None, time_limit: float | None, **conditions: Any,
 ) -> None:  # fmt: skip
     """Run an FMU and keep what it did as its reference.
 
@@ -67,5 +69,8 @@ def command(
     if folder is not None:
         folder.mkdir(exist_ok=True)
     with progress_bar(given.t_end or facts.stop_time) as progress:
-        written = record(path, folder, given, inputs=inputs, signals=signals, replace_old=force, progress=progress)
+        written = record(
+            path, folder, given, inputs=inputs, signals=signals, replace_old=force, progress=progress,
+            run=partial(fmi.simulate, **isolation(isolate, time_limit)),
+        )  # fmt: skip
     click.echo(f"wrote {', '.join(map(str, written))}")

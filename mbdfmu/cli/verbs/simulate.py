@@ -13,7 +13,7 @@ from mbdfmu.cli.delivery import deliver, kept
 from mbdfmu.cli.drawing import need_matplotlib
 from mbdfmu.cli.printing import example
 from mbdfmu.cli.progress import progress_bar
-from mbdfmu.cli.targets import allow_python, fmu_file, is_fmu, load_model
+from mbdfmu.cli.targets import allow_python, fmu_file, is_fmu, isolation, load_model, own_processes
 from mbdfmu.cli.values import assignments, constant, output_file, positive, word
 from mbdfmu.errors import ModelError
 
@@ -42,6 +42,8 @@ class Request:
     tolerance: float | None
     step: float | None
     assemble: bool | None
+    isolate: bool | None
+    time_limit: float | None
 
 
 @click.command(
@@ -94,6 +96,7 @@ class Request:
     default=None,
     help="Close the joints from a start that does not fit; implied by --set and --start.",
 )
+@own_processes
 @click.option(
     "-o", "--output", type=output_file(*FORMATS), metavar="FILE", help=f"File to write: {', '.join(FORMATS)}."
 )
@@ -121,6 +124,8 @@ def command(target: str, output: Path | None, plot: bool, **given: Any) -> None:
 
 
 def _run_model(target: str, request: Request) -> tuple[Result, list[str]]:
+    if request.isolate is not None or request.time_limit is not None:
+        raise ModelError("--isolate and --time-limit are for FMUs, which are native code of anybody")
     model = load_model(target)
     arguments = _model_arguments(request)
     arguments["start"] = _beginning(model, request, arguments)
@@ -241,7 +246,8 @@ def _run_fmu(target: str, request: Request) -> tuple[Result, list[str]]:
     t_end = request.t_end or facts.stop_time
     if not t_end:
         raise ModelError(f"FMU '{facts.name}' names no stop time; give the end time: -t SECONDS")
-    arguments = _fmu_arguments(request, {v.name for v in facts.variables if v.type == "String" or v.choices})
+    alone = isolation(request.isolate, request.time_limit)
+    arguments = alone | _fmu_arguments(request, {v.name for v in facts.variables if v.type == "String" or v.choices})
     with progress_bar(t_end) as progress:
         result = kept(lambda: fmi.simulate(path, t_end, request.dt, progress=progress, **arguments))
     return result, _shown(result, request, [v.name for v in facts.variables if v.causality == "output"])

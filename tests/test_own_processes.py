@@ -1,0 +1,234 @@
+"""FMUs in processes of their own: whatever they do is told by their names, and what was done is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from fmu_suite import Fault, build
+from hostile import build as build_hostile
+
+import mbdfmu as mbd
+from mbdfmu.cli import main
+from mbdfmu.cosim import System
+
+DEADLY = {
+    Fault.CRASH: "FMU 'Wave' crashed (SIGSEGV) in doStep",
+    Fault.EXIT: "FMU 'Wave' ended its process with code 0 in doStep",
+    Fault.ENDLESS: "FMU 'Wave' did not come back from doStep within the 2 s of its run and was stopped",
+}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("wave"))
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_hostile(tmp_path_factory.mktemp("hostile"))
+
+
+@pytest.fixture
+def hostile(compiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copy(compiled, tmp_path))
+
+
+@pytest.fixture
+def wave(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copy(built, tmp_path))
+
+
+def command(*words: object) -> Result:
+    return CliRunner().invoke(main, list(map(str, words)), prog_name="mbdfmu")
+
+
+def system(fault: Fault) -> None:
+    """Two of them, one of which misbehaves."""
+    fmus = {"good": {"fmu": "Wave.fmu"}, "bad": {"fmu": "Wave.fmu", "parameters": {"fault": int(fault)}}}
+    data = {"format_version": 1, "name": "pair", "fmus": fmus, "couplings": {"good.u": "bad.y"}}
+    Path("pair.json").write_text(json.dumps(data))
+
+
+@pytest.mark.parametrize("kind", ["cs2", "cs3", "me2"])
+def test_a_run_is_the_same_to_the_bit(kind: str, tmp_path: Path) -> None:
+    fmu = mbd.models.load("slider_crank").export_fmu(tmp_path / "crank.fmu", interface=kind)
+    here, alone = (mbd.fmu.simulate(fmu, 0.3, 0.01, isolate=isolate) for isolate in (False, True))
+    assert list(here.columns) == list(alone.columns) and here.statistics == alone.statistics
+    for name in here.columns:
+        np.testing.assert_array_equal(here[name], alone[name])
+
+
+def test_a_stepped_fmu_goes_back(tmp_path: Path) -> None:
+    fmu = mbd.models.load("slider_crank").export_fmu(tmp_path / "crank.fmu")
+    with mbd.fmu.open(fmu, isolate=True) as stepped:
+        stepped.step(0.1)
+        state = stepped.save()
+        stepped.step(0.1)
+        there = stepped.values()
+        stepped.restore(state)
+        stepped.step(0.1)
+        np.testing.assert_array_equal(stepped.values(), there)
+    with pytest.raises(mbd.ModelError, match="is closed"):
+        stepped.step(0.1)
+
+
+def test_coupled_fmus_are_the_same_to_the_bit(wave: Path) -> None:
+    system(Fault.WARNING)
+    pair = System.load("pair.json")
+    here, alone = (pair.simulate(1.0, 0.01, isolate=isolate) for isolate in (False, True))
+    np.testing.assert_array_equal(here["good.y"], alone["good.y"])
+    assert here.notes == alone.notes and any("the oil is hot" in note for note in alone.notes)
+
+
+@pytest.mark.parametrize("fault", DEADLY)
+def test_a_deadly_fault_is_named_and_what_was_done_is_kept(fault: Fault, wave: Path) -> None:
+    with pytest.raises(mbd.StepFailed) as caught:
+        mbd.fmu.simulate(wave, 1.0, 0.01, parameters={"fault": float(fault)}, time_limit=2.0)
+    assert DEADLY[fault] in str(caught.value)
+    assert caught.value.result.time[-1] == pytest.approx(0.5)
+    assert not caught.value.result.complete
+
+
+@pytest.mark.parametrize("fault", DEADLY)
+@pytest.mark.parametrize("verb", ["simulate", "cosim", "record"])
+def test_every_verb_ends_with_1_and_the_name(verb: str, fault: Fault, wave: Path) -> None:
+    given = ["--time-limit", 2, "-t", 1]
+    if verb == "cosim":
+        system(fault)
+        done = command("cosim", "pair.json", "--step", 0.01, *given, "-o", "out.csv")
+    elif verb == "simulate":
+        done = command("simulate", wave, "--dt", 0.01, "--set", f"fault={int(fault)}", *given, "-o", "out.csv")
+    else:
+        done = command("record", wave, "--dt", 0.01, "--set", f"fault={int(fault)}", *given)
+    name = "bad" if verb == "cosim" else "Wave"
+    assert done.exit_code == 1
+    assert re.match(r"FMU 'Wave' (.*?) (in|from) ", DEADLY[fault])[1] in done.output and f"FMU '{name}' " in done.output
+    if verb != "record":
+        rows = Path("out.csv").read_text().splitlines()
+        assert float(rows[-1].split(",")[0]) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("function", ["terminate", "free"])
+@pytest.mark.parametrize("action", ["crash", "abort", "exit", "overflow"])
+def test_a_whole_run_is_kept_whatever_happens_behind_it(
+    function: str, action: str, hostile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOSTILE", f"{function}:{action}")
+    done = command("simulate", hostile, "-o", "out.csv")
+    assert done.exit_code == 0, done.output
+    assert "FMU 'Hostile' " + ("ended its process" if action == "exit" else "crashed (SIG") in done.output
+    assert float(Path("out.csv").read_text().splitlines()[-1].split(",")[0]) == 1.0
+
+
+FUNCTIONS = ("instantiate", "setup", "enter", "leave", "get", "step")
+ENDS = {"crash": 1, "abort": 1, "exit": 1, "overflow": 1, "hang": 1}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("action", ENDS)
+@pytest.mark.parametrize("verb", ["simulate", "record", "cosim", "compare"])
+def test_an_fmu_may_do_the_worst_anywhere(
+    verb: str, action: str, function: str, hostile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ends with 1 and the name; the rows up to there are written."""
+    if verb == "compare":
+        assert command("record", hostile).exit_code == 0
+    monkeypatch.setenv("HOSTILE", f"{function}:{action}")
+    data = {"format_version": 1, "name": "one", "fmus": {"Hostile": {"fmu": "Hostile.fmu"}}, "couplings": {}}
+    Path("one.json").write_text(json.dumps(data))
+    target = Path("one.json") if verb == "cosim" else hostile
+    more = {"simulate": ["-o", "out.csv"], "cosim": ["-t", 1, "--step", 0.01, "-o", "out.csv"]}.get(verb, [])
+    done = command(verb, target, *more, "--time-limit", 3 if action == "hang" else 60)
+    assert done.exit_code == 1, done.output
+    assert "'Hostile'" in done.output
+    assert {"hang": "did not come back", "exit": "code 0"}.get(action, "crashed (SIG") in done.output
+    if function == "step" and verb in ("simulate", "cosim"):
+        assert float(Path("out.csv").read_text().splitlines()[-1].split(",")[0]) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("action", ["print", "garbage"])
+def test_what_an_fmu_prints_or_says_harms_nobody(
+    action: str, hostile: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOSTILE", f"step:{action}")
+    result = mbd.fmu.simulate(hostile, isolate=True)
+    assert result.complete and result.time[-1] == 1.0
+    assert "I am printing" not in "".join(capfd.readouterr())
+
+
+def test_ctrl_c_works_while_an_fmu_hangs(wave: Path) -> None:
+    run = [sys.executable, "-m", "mbdfmu", "simulate", "Wave.fmu", "-t", "1", "--dt", "0.01", "--set", "fault=3"]
+    child = subprocess.Popen([*run, "-o", "out.csv"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    served = None
+    while served is None:  # until the FMU has a process, which then hangs for 300 s
+        time.sleep(0.2)
+        found = subprocess.run(["pgrep", "-P", str(child.pid)], capture_output=True, text=True).stdout.split()
+        served = int(found[0]) if found else None
+    time.sleep(4.0)
+    child.send_signal(signal.SIGINT)
+    said, _ = child.communicate(timeout=30)
+    assert child.returncode == 130, said
+    assert float(Path("out.csv").read_text().splitlines()[-1].split(",")[0]) == pytest.approx(0.5)
+    with pytest.raises(ProcessLookupError):
+        os.kill(served, 0)
+
+
+def test_an_fmu_ends_with_who_runs_it(wave: Path) -> None:
+    code = f"import mbdfmu as m; m.fmu.simulate({str(wave)!r}, 1.0, 0.01, parameters={{'fault': 3.0}}, isolate=True)"
+    child = subprocess.Popen([sys.executable, "-c", code])
+    found: list[str] = []
+    while not found:
+        time.sleep(0.2)
+        found = subprocess.run(["pgrep", "-P", str(child.pid)], capture_output=True, text=True).stdout.split()
+    time.sleep(3.0)
+    child.kill()
+    child.wait()
+    for _ in range(50):
+        time.sleep(0.2)
+        if not Path(f"/proc/{found[0]}").exists():
+            return
+    raise AssertionError("the process of the FMU lives on")
+
+
+def test_a_crash_of_model_exchange_keeps_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mbdfmu.fmi import remote
+
+    fmu = mbd.models.load("slider_crank").export_fmu(tmp_path / "crank.fmu", interface="me2")
+    asked = remote.Process.ask
+
+    def killed(self: Any, doing: str, *question: Any, heard: Any, **more: Any) -> Any:
+        def hear(row: Any) -> None:
+            heard(row)
+            if row[0] != "time" and row[0] > 0.1:
+                self._child.kill()
+
+        return asked(self, doing, *question, heard=hear, **more)
+
+    monkeypatch.setattr(remote.Process, "ask", killed)
+    with pytest.raises(mbd.StepFailed, match=r"crashed \(SIGKILL\) in integrate") as caught:
+        mbd.fmu.simulate(fmu, 5.0, 0.001, isolate=True)
+    assert 0.1 < caught.value.result.time[-1] < 5.0
+
+
+@pytest.mark.parametrize("limit", [0, -1.0, "soon"])
+def test_a_limit_is_a_time(limit: Any, wave: Path) -> None:
+    with pytest.raises(mbd.ModelError, match="time_limit must be a positive number of seconds"):
+        mbd.fmu.simulate(wave, 1.0, 0.01, time_limit=limit)
+    done = command("simulate", wave, "-t", 1, "--no-isolate", "--time-limit", 3)
+    assert done.exit_code == 2 and "leave out --no-isolate" in done.output
+    done = command("simulate", "pendulum", "--isolate", "-t", 1)
+    assert done.exit_code == 2 and "are for FMUs" in done.output
