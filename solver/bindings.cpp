@@ -375,7 +375,8 @@ NB_MODULE(_solver, m) {
         .def_prop_ro("length", [](const Simulation& s) { return s.instance.length(); })
         .def_prop_ro("statistics", &statistics)
         .def_prop_ro("jumps", [](const Simulation& s) { return s.driver.jumps(); })
-        .def_prop_ro("hit_note", [](const Simulation& s) { return s.driver.hit_note(s.scheme_); })
+        .def_prop_ro("blow_note", [](const Simulation& s) { return s.driver.blow_note(s.scheme_); })
+        .def_prop_ro("blow_at", [](const Simulation& s) { return s.driver.blow_at(); })
         .def_prop_ro("gap_note", [](const Simulation& s) { return s.driver.gap_note(s.scheme_); })
         .def_prop_ro("failed_at",  // the unknown at which iterations failed most often
                      [](const Simulation& m) {

@@ -20,6 +20,9 @@ constexpr int most_halvings = 6;         // of a step for what it may have passe
 constexpr double least_jerk = 1e-10;     // of the model's length
 constexpr double rounding = 1e-12;       // of the model's length, or rad: what it opens
 // What feedback leaves open is 0.3 times the tolerance on the average, 5 times at most (200 random mechanisms).
+// Blows: part that one takes away of a speed, in schemes that carry some of it on and in others; part of the greatest
+// speed so far; way that would have been gone, in tolerances.
+constexpr double braked = 0.4, thrown_back = 1.1, considerable = 0.25, visible = 3;
 constexpr double much_open = 20, visibly_open = 1e-3;  // times the tolerance; of the model's length, or rad
 
 std::string shown(double x) { return number(x, 6); }
@@ -65,6 +68,7 @@ void Driver::start() {
     instance_.factorisations = instance_.fallbacks = 0;
     instance_.worst_velocity_violation = 0;
     instance_.state.before.clear();
+    fastest_.assign(instance_.system.nv, 0);
     scheme_->start(instance_);
     watch();
 }
@@ -109,7 +113,7 @@ void Driver::restore(const State& saved) {
     happenings_.restore(saved);
     const auto later = [&](const auto& one) { return one.first > saved.t; };
     jumps_.erase(std::remove_if(jumps_.begin(), jumps_.end(), later), jumps_.end());
-    if (hit_.t > saved.t) hit_ = {};
+    if (blow_.t > saved.t) blow_ = {};
     waiting_ = false;
 }
 
@@ -168,13 +172,28 @@ void Driver::within_last_step(double t) {
 }
 
 void Driver::accept(const StepResult& result, double h) {
+    if (instance_.system.forces_have_kinks) look_for_blow(h);
     scheme_->accept(instance_);
     instance_.follow_turns();
     instance_.state.last_step = h;
     instance_.state.drift = 0;
     ++statistics.steps;
     statistics.worst_position_violation = std::max(statistics.worst_position_violation, result.violation);
-    if (gaps_.hit() > hit_.speed) hit_ = {instance_.state.t, gaps_.hit(), gaps_.hit_name()};
+}
+
+// What the step tried last has taken of speeds, beyond what the acceleration at its begin does (T9.12).
+void Driver::look_for_blow(double h) {
+    const State& s = instance_.state;
+    const double *end = scheme_->end().v, least = scheme_->carries() > 0 ? braked : thrown_back;
+    const double way = visible * options_.tolerance;
+    for (int k = 0; k < instance_.system.nv; ++k) {
+        const double sign = std::copysign(1, s.v[k]), was = sign * s.v[k], lost = was - sign * end[k];
+        fastest_[k] = std::max(fastest_[k], was);
+        const double unforeseen = lost + h * sign * s.a[k];
+        if (!(unforeseen > std::max(least * was, considerable * fastest_[k]))) continue;
+        const double unit = instance_.unit(k);
+        if (h * was > way * unit && lost / unit > blow_.size) blow_ = {s.t, lost, lost / unit, k};
+    }
 }
 
 // Takes a step that has succeeded, to t. False where something occurred on the way: the motion has started anew there.
@@ -226,12 +245,16 @@ std::string Driver::gap_note(const std::string& scheme) const {
                                 : "; take a smaller tolerance");
 }
 
-std::string Driver::hit_note(const std::string& scheme) const {
-    const double carried = scheme_->carries() * hit_.speed;
-    if (!(carried > 0)) return {};
-    return hit_.by + " is met at " + number(hit_.speed, 3) + " m/s at t = " + number(hit_.t, 6) +
-           " s and brakes that faster than steps follow: scheme '" + scheme + "' may give back " + number(carried, 2) +
-           " m/s of it in the next step; take a smaller tolerance, a softer contact, 'radau', or an impact";
+std::string Driver::blow_note(const std::string& scheme) const {
+    if (blow_.at < 0) return {};
+    const System& s = instance_.system;
+    const std::string unit = s.rotational[blow_.at] ? " rad/s" : " m/s";
+    const double carried = scheme_->carries() * blow_.taken;
+    const std::string effect = carried > 0 ? "may give back " + number(carried, 2) + unit + " of it in the next"
+                                           : "does not see how, and the speed after it may be far off";
+    return s.labels[blow_.at] + " is braked by " + number(blow_.taken, 3) + unit +
+           " within one step from t = " + number(blow_.t, 6) + " s: scheme '" + scheme + "' " + effect +
+           "; take a smaller tolerance or step, a softer force, or an impact";
 }
 
 void Driver::drift(double d) {

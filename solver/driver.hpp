@@ -61,8 +61,10 @@ public:
     std::string gap_note(const std::string& scheme) const;
     // Times at which positions that are given have jumped, in words.
     const std::vector<std::pair<double, std::string>>& jumps() const { return jumps_; }
-    // The hardest blow that a step has not followed, in words: of a scheme that carries a part of it on.
-    std::string hit_note(const std::string& scheme) const;
+    // The hardest blow that steps have not followed, in words, and the coordinate that it has braked: of a scheme that
+    // carries a part of it on (T9.12).
+    std::string blow_note(const std::string& scheme) const;
+    int blow_at() const { return blow_.at; }
 
     Statistics statistics;
 
@@ -94,10 +96,12 @@ private:
     void cross_break(const Break& next);
     void note_jump(double open_before);
     std::vector<std::pair<double, std::string>> jumps_;
-    struct Hit {
-        double t = 0, speed = 0;
-        std::string by;
-    } hit_;
+    struct Blow {
+        double t = 0, taken = 0, size = 0;  // taken: of the speed, in m/s or rad/s; size: in units of the model
+        int at = -1;
+    } blow_;
+    std::vector<double> fastest_;  // |v|, by coordinate
+    void look_for_blow(double h);
 
     // ---- events (events.cpp)
     Happenings happenings_;

@@ -13,7 +13,6 @@ constexpr double deeper = 0.25, corner = 0.05;
 constexpr double doubt = 0.1;    // of a cubic's bend, what it may be wrong by
 constexpr double longest = 0.9;  // of a step that was refused
 // A blow takes that part of the speed, in a step in which a body would have gone so many times what does not count.
-constexpr double lost = 0.4, visible = 3;
 constexpr double none = -std::numeric_limits<double>::infinity();
 
 // The cubic through two values and slopes, at 0 and 1.
@@ -87,27 +86,12 @@ double Gaps::part(const End& begin, double t, const End& end, double h, double r
     to_.q = q_end_.data();
     begin_.part = 0, end_.part = 1;
     see(to_, end_, s.gaps.size());
-    hit_ = 0;
-    const bool all_closed = closed(end_), rests = all_closed && closed_at_ == t;
-    closed_at_ = all_closed ? t + h : -none;
-    if (rests) return 1;
+    if (closed(end_)) return 1;
     see(to_, end_);
     see(from_, begin_);
-    look_for_hits(rounding);
-    if (all_closed) return 1;
     set_limits(rounding);
     const double free = clear(begin_, end_, finest);
     return free < 1 || !(doubtful() || bounced(rounding)) ? free : 0.5;
-}
-
-// (T9.12)
-void Gaps::look_for_hits(double rounding) {
-    for (std::size_t k = 0; k < open_.size(); ++k) {
-        const double speed = -begin_.rate(k);
-        const bool met = begin_.gap(k) > -visible * rounding && end_.gap(k) < 0 && end_.rate(k) > (lost - 1) * speed;
-        if (met && speed * h_ > visible * rounding && speed > hit_ && !instance_.system.gaps[k].rigid)
-            hit_ = speed, hit_at_ = k;
-    }
 }
 
 // Whether the cubic over the whole step comes so near that it may have missed a gap that closes (T9.10).

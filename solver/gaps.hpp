@@ -20,10 +20,6 @@ public:
     // How much of a step of size h from `begin` at t to `end` may be taken: all of it is 1. What closes by less than
     // `rounding` (m) does not count.
     double part(const End& begin, double t, const End& end, double h, double rounding);
-    // The speed at which a body has met another in that step, which has taken a part of it; 0 where none has, and where
-    // that is too slow to matter (T9.12).
-    double hit() const { return hit_; }
-    const std::string& hit_name() const { return instance_.system.gaps[hit_at_].name; }
     const std::string& passed() const { return instance_.system.gaps[passed_].name; }  // where part() is less than 1
 
 private:
@@ -47,15 +43,13 @@ private:
     std::vector<char> open_;       // at both ends
     End from_{}, to_{};
     double t_ = 0, h_ = 0;
-    std::size_t passed_ = 0, hit_at_ = 0;
-    double hit_ = 0, closed_at_ = 0;  // the time from which all gaps are closed
+    std::size_t passed_ = 0;
 
     void see(const End& at, View& view, std::size_t count);
     void see(const End& at, View& view) { see(at, view, view.seen.size()); }
     void see_between(double part, View& view);
     bool closed(const View& view) const;
     bool doubtful();
-    void look_for_hits(double rounding);
     bool bounced(double rounding);
     void set_limits(double rounding);
     bool too_fast(std::size_t k, const View& a, const View& b) const;

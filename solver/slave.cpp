@@ -477,7 +477,7 @@ void Slave::tell_events() {
 void Slave::tell_gaps() {
     if (!run_ || run_->exchange || setting(Interface::log_level) < level_warnings) return;
     for (const auto& [t, note] : run_->driver.jumps()) say(Answer::warning, warning_log, note);
-    for (const std::string& note : {run_->driver.hit_note(scheme()), run_->driver.gap_note(scheme())})
+    for (const std::string& note : {run_->driver.blow_note(scheme()), run_->driver.gap_note(scheme())})
         if (!note.empty()) say(Answer::warning, warning_log, note);
 }
 

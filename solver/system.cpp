@@ -143,6 +143,7 @@ void System::read_programs(const Blob& blob) {
 
     Spaces all = spaces();
     residual_ = Tape(blob, "resid", all);
+    forces_have_kinks = residual_.has_kinks();
     derivative_ = Tape(blob, "deriv", all);
     constraints_ = Tape(blob, "phi", all);
     rates_ = Tape(blob, "rates", all);

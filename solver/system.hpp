@@ -195,6 +195,7 @@ public:
     std::vector<std::string> side_labels;
     std::vector<int> side_rows;  // a row that goes with each, where a motion can come to its other branch; else -1
     bool branches_meet = false;
+    bool forces_have_kinks = false;
 
 private:
     struct Entry {

@@ -275,6 +275,14 @@ bool Tape::loads(Space space) const {
     return std::any_of(code_.begin(), code_.end(), [&](const Instruction& i) { return is_load(i) && i.a == space; });
 }
 
+bool Tape::has_kinks() const {
+    constexpr Op kinks[] = {ABS, SIGN, MIN, MAX, SELECT, FLOOR};
+    const auto one = [&](const Instruction& i) {
+        return std::find(std::begin(kinks), std::end(kinks), i.op) != std::end(kinks);
+    };
+    return std::any_of(code_.begin(), code_.end(), one);
+}
+
 std::pair<std::int32_t, std::int32_t> Tape::operands(const Instruction& i) {
     if (i.op == SELECT) return {i.b, i.c};
     return {arity[i.op] > 0 ? i.a : -1, arity[i.op] > 1 ? i.b : -1};

@@ -54,6 +54,7 @@ public:
     Tape only(const std::vector<char>& wanted) const;
     int outputs() const { return static_cast<int>(outputs_.size()); }
     bool loads(Space space) const;  // whether it reads any number of that space
+    bool has_kinks() const;         // or jumps
 
     // registers: size() numbers owned by the caller
     void run(const Point& point, double* registers) const { run(point, registers, size()); }

@@ -124,14 +124,25 @@ def failing(statistics: Mapping[str, float], at: int, model: SymbolicModel) -> l
     failed, tries = statistics["failed_iterations"], statistics["steps"] + statistics["rejected"]
     if tries < FEWEST_TRIES or failed < MANY * tries or at >= len(model.coordinates):
         return []
-    place = model.coordinates[at]
-    moved = {c.name for c in model.coordinates if c.node == place.node}
-    kinked = [f"'{f.name}'" for f in model.forces if any(_has_kink(e.effort, moved) for e in f.load.efforts)]
-    shown = ", ".join(kinked[:MOST_NAMED]) + (", .." if len(kinked) > MOST_NAMED else "")
+    kinked = _kinked(at, model)
     return [
-        f"Newton's iteration failed at first in {failed} of {tries} tries of a step, most often at {place.label}"
-        + (f", where forces have kinks: {shown}; smooth them, or bound the steps by largest_step" if kinked else "")
+        f"Newton's iteration failed at first in {failed} of {tries} tries of a step, most often at "
+        f"{model.coordinates[at].label}"
+        + (f", where forces have kinks: {kinked}; smooth them, or bound the steps by largest_step" if kinked else "")
     ]
+
+
+def unfollowed_blow(note: str, at: int, model: SymbolicModel) -> list[str]:
+    """A blow against the coordinate `at`, with the forces that it may be due to."""
+    kinked = _kinked(at, model) if note else ""
+    return [f"{note} (forces with kinks there: {kinked})" if kinked else note] if note else []
+
+
+def _kinked(at: int, model: SymbolicModel) -> str:
+    """Forces with kinks of what a coordinate belongs to."""
+    moved = {c.name for c in model.coordinates if c.node == model.coordinates[at].node}
+    kinked = [f"'{f.name}'" for f in model.forces if any(_has_kink(e.effort, moved) for e in f.load.efforts)]
+    return ", ".join(kinked[:MOST_NAMED]) + (", .." if len(kinked) > MOST_NAMED else "")
 
 
 def _has_kink(node: Node, moved: Container[str]) -> bool:

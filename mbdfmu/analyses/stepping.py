@@ -17,7 +17,7 @@ from mbdfmu.analyses.linear_model import LinearModel
 from mbdfmu.analyses.linearising import Wanted, linearise
 from mbdfmu.analyses.minimising import minimise
 from mbdfmu.analyses.native import _solver, translated
-from mbdfmu.analyses.notes import HalfTurns, failing, shared_reactions, unmet_switches
+from mbdfmu.analyses.notes import HalfTurns, failing, shared_reactions, unfollowed_blow, unmet_switches
 from mbdfmu.analyses.redundancy import Redundancy, redundancies
 from mbdfmu.analyses.settings import Settings
 from mbdfmu.analyses.settling import check_search, settle
@@ -131,12 +131,13 @@ class Simulation:
             f"{label} was a guess and is given up: the joints do not admit it" for label in self._native.given_up
         ]
         begun = [*(self._native.set_by_motions if self.begins_as_written else ()), *given_up]
-        gaps = [note for note in (self._native.hit_note, self._native.gap_note) if note]
+        gaps = [self._native.gap_note] if self._native.gap_note else []
+        blows = unfollowed_blow(self._native.blow_note, self._native.blow_at, self._model)
         moved = [text for _, text in self._native.jumps]
         failed = failing(self._native.statistics, self._native.failed_at, self._model)
         shared, unmet = shared_reactions(self.redundancies, self._model), unmet_switches(self._unmet)
         turned = self._half_turns.notes()
-        return [*self._rest_notes, *self._overlaps, *begun, *turned, *moved, *gaps, *failed, *shared, *unmet]
+        return [*self._rest_notes, *self._overlaps, *begun, *turned, *moved, *blows, *gaps, *failed, *shared, *unmet]
 
     def catch_up(self) -> None:
         """What is true with the inputs and parameters as they are now happens at once, not with the next step."""

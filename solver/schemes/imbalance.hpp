@@ -13,17 +13,22 @@ namespace mbd {
 
 class Imbalance {
 public:
+    static constexpr double part = 0.25;  // of the error of a step: what a matrix may hide in all steps together
+
     explicit Imbalance(const System& system) : system_(system), before_(system.nv), after_(system.nv) {
         const auto& places = system.pattern.singles;
         for (std::size_t e = 0; e < places.size(); ++e)
-            if (places[e].row == places[e].col && places[e].row < system.nv) diagonal_.push_back(static_cast<int>(e));
+            if (places[e].row < system.nv && places[e].col < system.nv) motion_.push_back(static_cast<int>(e));
     }
 
     // Marks the coordinates that the matrix just made, with its mass times `part`, holds by far more than that; whether
     // there are any.
     bool mark(const Instance& i, double part, double* held) {
         std::fill(after_.begin(), after_.end(), 0.0);
-        for (int e : diagonal_) after_[system_.pattern.singles[e].row] += std::fabs(i.work.singles[e]);
+        for (int e : motion_) {
+            const auto [row, col] = system_.pattern.singles[e];
+            after_[row] += std::fabs(i.work.singles[e]) * i.unit(col) / i.unit(row);
+        }
         system_.divide_by_masses(i.constants.data(), after_.data());
         bool any = false;
         for (std::size_t k = 0; k < after_.size(); ++k) {
@@ -60,7 +65,7 @@ private:
     static constexpr double unchanged = 0.5;  // more of a force is left where the matrix is not that of this system
     const System& system_;
     std::vector<double> before_, after_;
-    std::vector<int> diagonal_;  // entries of the derivative
+    std::vector<int> motion_;  // entries of the derivative: forces by coordinates
 };
 
 }  // namespace mbd

@@ -277,8 +277,8 @@ private:
     // a history slot: size of the step that led to it, then z
     // counters: points in history, newest slot, degree of the predictor, h of the factorisation (0 = none),
     //           iterations of the step after the last refactorisation, iterations lost since, steps that do not grow
-    //           yet, whether that matrix holds coordinates (`held`) by far more than their mass
-    enum Counter { POINTS, NEWEST, DEGREE, FACTOR_H, FRESH_ITERATIONS, EXCESS, CALM, HELD, COUNTERS };
+    //           yet, whether that matrix holds coordinates (`held`) by far more than their mass, and what it has hidden
+    enum Counter { POINTS, NEWEST, DEGREE, FACTOR_H, FRESH_ITERATIONS, EXCESS, CALM, HELD, HIDDEN, COUNTERS };
     int record() const { return 1 + static_cast<int>(z_.size()); }
     Layout make_layout() const {
         Layout l{};
@@ -460,6 +460,7 @@ private:
         if (!i.factorise(factor, i.state.order)) return false;
         if (!factor.pivoting) counter(i.state, FACTOR_H) = h;  // a pivoting one is not kept
         counter(i.state, HELD) = imbalance_.mark(i, 1 / lead(), held(i.state));
+        counter(i.state, HIDDEN) = 0;
         return true;
     }
 
@@ -732,7 +733,7 @@ private:
         return result;
     }
 
-    // Whether an old matrix has hidden a correction that is larger than the error of the step; then there is a new one.
+    // Whether an old matrix has hidden corrections that add up to a part of the step's error; then there is a new one.
     // Else all is as it was.
     bool left_open(Instance& i, double h, double error, Statistics& count) {
         const double* per_weight = i.state.memory.data() + layout_.per_weight;
@@ -741,10 +742,15 @@ private:
             for (int k = 0; k < s_.nv; ++k) sum += square(a[k] * per_weight[k]);
             return scale(h, s_.nv) * std::sqrt(sum);
         };
-        const double limit = std::max(m_.corrector.stop_ratio, error);
-        if (imbalance_.size(i, held(i.state), norm) <= limit) return false;
+        const double before = counter(i.state, HIDDEN),
+                     limit = Imbalance::part * std::max(m_.corrector.stop_ratio, error);
+        const auto small = [&](double size) {
+            if (before + size <= limit) counter(i.state, HIDDEN) = before + size;
+            return before + size <= limit;
+        };
+        if (small(imbalance_.size(i, held(i.state), norm))) return false;
         evaluate(i, h, false, false, count);
-        if (imbalance_.left(i, r_.data(), norm) <= limit) return false;
+        if (small(imbalance_.left(i, r_.data(), norm))) return false;
         const double kept = counter(i.state, FACTOR_H);
         old_factor_ = i.state.factor;
         old_held_.assign(held(i.state), held(i.state) + s_.nv);
@@ -753,7 +759,7 @@ private:
         if (evaluate(i, h, false, true, count)) improve(i, h, hidden);
         take_iterate();
         place(i.state, h);
-        if (hidden[0].correction > limit) return true;
+        if (!small(hidden[0].correction)) return true;
         std::swap(i.state.factor, old_factor_);
         counter(i.state, FACTOR_H) = kept, counter(i.state, HELD) = 1;
         std::copy(old_held_.begin(), old_held_.end(), held(i.state));

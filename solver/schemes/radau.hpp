@@ -162,7 +162,7 @@ private:
     // the matrix hold, degree of the predictor, iterations of the step after the matrix was evaluated, iterations lost
     // since, what a first step with an old matrix loses, convergence rate, pace of the motion, size of the last attempt
     // that was rejected for its error (0 = none), whether the matrix holds coordinates (`held`) by far more than their
-    // mass
+    // mass, and what it has hidden
     enum Counter {
         LAST_H,
         LAST_ERROR,
@@ -176,6 +176,7 @@ private:
         PACE,
         REJECTED_H,
         HELD,
+        HIDDEN,
         COUNTERS
     };
     Layout make_layout() const {
@@ -406,6 +407,7 @@ private:
         if (!i.factorise(st.factor, st.order) || !i.factorise(st.complex_factor, st.order)) return false;
         counter(st, FACTOR_H) = h_;
         counter(st, HELD) = imbalance_[last].mark(i, 1, st.memory.data() + layout_.held);
+        counter(st, HIDDEN) = 0;
         return true;
     }
 
@@ -452,10 +454,11 @@ private:
 
     // A correction of this size: how the iteration goes on. The first one is judged by the rate of the last step, in a
     // longer step by its root: what is predicted there reaches far, and a matrix that knows of stiffness which has gone
-    // since (friction that stuck and slides) makes corrections look small.
+    // since (friction that stuck and slides) makes corrections look small. No correction vouches for more than a
+    // thousandth of itself: after one that went far astray the next is much smaller, and still far off.
     Verdict judge(const State& st, Iteration& c, double size) {
-        constexpr double longer = 1.1;
-        if (c.number > 1) c.rate = size / c.size;
+        constexpr double longer = 1.1, fastest = 1e-3;
+        if (c.number > 1) c.rate = std::max(size / c.size, fastest);
         c.size = size;
         const bool known = c.derived_at > 0 || h_ <= longer * counter(st, LAST_H);
         const double rate = c.number > 1 ? c.rate : known ? counter(st, RATE) : std::sqrt(counter(st, RATE));
@@ -510,7 +513,7 @@ private:
         return result;
     }
 
-    // Whether an old matrix may have hidden a correction of more than the tolerance.
+    // Whether an old matrix may have hidden corrections that add up to a part of the tolerance.
     bool left_open(Instance& i, Statistics& count) {
         const double* held = i.state.memory.data() + layout_.held;
         const auto norm = [&](const std::vector<double>& a) {
@@ -518,12 +521,19 @@ private:
             for (int k = 0; k < s_.nv; ++k) sum += square(a[k] * per_speed_[k]);
             return radau::gamma * h_ * std::sqrt(sum / std::max(1, s_.nv)) / tolerance_;
         };
+        double hidden = 0;
         for (int k = 0; k < stages; ++k) {
-            if (imbalance_[k].size(i, held, norm) <= 1) continue;
-            ++count.residuals;
-            s_.residual(stage_point(i, k, q_[k].data()), i.work, r_[k].data());
-            if (imbalance_[k].left(i, r_[k].data(), norm) > 1) return true;
+            const double before = counter(i.state, HIDDEN);
+            double size = imbalance_[k].size(i, held, norm);
+            if (before + size > Imbalance::part) {
+                ++count.residuals;
+                s_.residual(stage_point(i, k, q_[k].data()), i.work, r_[k].data());
+                size = imbalance_[k].left(i, r_[k].data(), norm);
+                if (!(before + size <= Imbalance::part)) return true;
+            }
+            hidden = std::max(hidden, size);
         }
+        counter(i.state, HIDDEN) += hidden;
         return false;
     }
 
@@ -576,7 +586,7 @@ private:
 
     void keep_count(State& st, const Iteration& c) const {
         double& rate = counter(st, RATE);
-        rate = c.number > 1 ? std::clamp(c.rate, 1e-3, 0.9) : std::pow(rate, 0.8);
+        rate = c.number > 1 ? std::min(c.rate, 0.9) : std::pow(rate, 0.8);
         double &excess = counter(st, EXCESS), &loss = counter(st, LOSS);
         if (c.derived_at > 0) {
             counter(st, FRESH_ITERATIONS) = c.fresh();
