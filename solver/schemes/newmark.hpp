@@ -742,15 +742,18 @@ private:
             for (int k = 0; k < s_.nv; ++k) sum += square(a[k] * per_weight[k]);
             return scale(h, s_.nv) * std::sqrt(sum);
         };
-        const double before = counter(i.state, HIDDEN),
-                     limit = Imbalance::part * std::max(m_.corrector.stop_ratio, error);
+        const double limit = Imbalance::part * std::max(m_.corrector.stop_ratio, error);
+        double before = counter(i.state, HIDDEN);
         const auto small = [&](double size) {
             if (before + size <= limit) counter(i.state, HIDDEN) = before + size;
             return before + size <= limit;
         };
-        if (small(imbalance_.size(i, held(i.state), norm))) return false;
+        const double size = imbalance_.size(i, held(i.state), norm);
+        if (small(size)) return false;
         evaluate(i, h, false, false, count);
-        if (small(imbalance_.left(i, r_.data(), norm))) return false;
+        const double left = imbalance_.left(i, r_.data(), norm);
+        before *= std::min(1.0, left / size);  // as much less than thought
+        if (small(left)) return false;
         const double kept = counter(i.state, FACTOR_H);
         old_factor_ = i.state.factor;
         old_held_.assign(held(i.state), held(i.state) + s_.nv);

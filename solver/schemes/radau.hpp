@@ -523,12 +523,13 @@ private:
         };
         double hidden = 0;
         for (int k = 0; k < stages; ++k) {
-            const double before = counter(i.state, HIDDEN);
-            double size = imbalance_[k].size(i, held, norm);
+            double &before = counter(i.state, HIDDEN), size = imbalance_[k].size(i, held, norm);
             if (before + size > Imbalance::part) {
                 ++count.residuals;
                 s_.residual(stage_point(i, k, q_[k].data()), i.work, r_[k].data());
-                size = imbalance_[k].left(i, r_[k].data(), norm);
+                const double left = imbalance_[k].left(i, r_[k].data(), norm);
+                before *= std::min(1.0, left / size);  // as much less than thought
+                size = left;
                 if (!(before + size <= Imbalance::part)) return true;
             }
             hidden = std::max(hidden, size);
