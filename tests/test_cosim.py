@@ -549,7 +549,8 @@ def test_ctrl_c_that_a_python_slave_makes_a_failure_of_is_ctrl_c(folder: Path, t
     out = tmp_path / "out.csv"
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a run in the background ignores it
     try:
-        done = CliRunner().invoke(main, ["cosim", str(tmp_path / "x.json"), "-t", "1", "--step", "0.1", "-o", str(out)])
+        command = ["cosim", str(tmp_path / "x.json"), "-t", "1", "--step", "0.1", "-o", str(out), "--no-isolate"]
+        done = CliRunner().invoke(main, command)
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, before)

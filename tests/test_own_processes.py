@@ -138,6 +138,7 @@ FUNCTIONS = ("instantiate", "setup", "enter", "leave", "get", "step")
 ENDS = {"crash": 1, "abort": 1, "exit": 1, "overflow": 1, "hang": 1}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("action", ENDS)
 @pytest.mark.parametrize("verb", ["simulate", "record", "cosim", "compare"])
