@@ -37,6 +37,7 @@ WRONG: list[tuple[str, dict[str, Any], str, float, str]] = [
     ("forces", {**BUSHING, "stiffness": [1, 1, 1]}, "stiffness[2]", -1, ".stiffness[2]: must be zero or positive"),
     ("forces", BEAM, "second_moment[1]", -1, ".second_moment[1]: must be zero or positive, found -1.0"),
     ("forces", STOP, "upper", 0.5, ": lower must not exceed upper, found 1 and 0.5"),
+    ("forces", FRICTION, "static_coefficient", 0.3, ": coefficient must not exceed static_coefficient"),
     ("joints", ROD, "length", 0, ".length: must be positive, found 0.0"),
     ("joints", ROD, "length", -1, ".length: must be positive, found -1.0"),
     ("blocks", {**PID, "kd": 1}, "filter_time", -1, ".filter_time: must be positive, found -1.0"),
