@@ -42,7 +42,7 @@ def test_a_motion_that_grows_by_itself_is_told_of_its_forces() -> None:
     model = mbd.Model("wrong_sign")
     model.add("x", mbd.Coordinate(start=1.0, unit="m", force="x"))
     model.add_mass("x", 1.0)
-    with pytest.raises(mbd.StepFailed, match="grows without bound: .* at t = 29 s; check forces, their signs"):
+    with pytest.raises(mbd.StepFailed, match=r"grows without bound: .* at t = 29 s; check forces, their signs"):
         model.simulate(50.0, 1.0)
 
 
