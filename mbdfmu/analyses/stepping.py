@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.analyses.balancing import balance
+from mbdfmu.analyses.beginning import odd_forces
 from mbdfmu.analyses.compiled import CompiledModel
 from mbdfmu.analyses.equilibrium import METHODS, Equilibrium
 from mbdfmu.analyses.linear_model import LinearModel
@@ -82,7 +83,9 @@ class Simulation:
         kinds = {name: kept_coordinates(name, self._lowered) for name in starts}
         self._given = {name: value for name, value in starts.items() if (kinds[name] or "")[:1] == ("v",)}
         self._rest_notes = rest.notes if rest else ()
-        self._overlaps = list(self._begun_inside())
+        self._begun = list(self._begun_inside())
+        if not rest:  # there all forces are in balance
+            self._begun += odd_forces(self._model, self.__getitem__, self.length, self._native.a)
         self._half_turns = HalfTurns(self._index, self._model)
         if self._half_turns:
             self._half_turns.see(self.time, self.values())
@@ -136,7 +139,7 @@ class Simulation:
         failed = failing(self._native.statistics, self._native.failed_at, self._model)
         shared, unmet = shared_reactions(self.redundancies, self._model), unmet_switches(self._unmet)
         turned = self._half_turns.notes()
-        return [*self._rest_notes, *self._overlaps, *begun, *turned, *moved, *gaps, *failed, *shared, *unmet]
+        return [*self._rest_notes, *self._begun, *begun, *turned, *moved, *gaps, *failed, *shared, *unmet]
 
     def catch_up(self) -> None:
         """What is true with the inputs and parameters as they are now happens at once, not with the next step."""
@@ -228,7 +231,7 @@ class Simulation:
         except BaseException:  # Ctrl-C too: the simulation is what it was
             self._native.restore(before)
             raise
-        self._rest_notes = rest.notes
+        self._rest_notes, self._begun = rest.notes, []
         return rest
 
     def linearize(self, wanted: Wanted, *, still: bool = False) -> LinearModel:
