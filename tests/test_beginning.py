@@ -68,3 +68,15 @@ def test_a_contact_that_carries_its_weight_is_not_told() -> None:
     assert rest["table.gap"] < -0.05
     assert not soft.simulate(0.1, 0.1, start=rest).notes
     assert not falling(1e-4).simulate(0.1, 0.1).notes
+
+
+@pytest.mark.parametrize(
+    ("step", "interval", "taken"), [(0.03, 0.1, 0.025), (0.5, 0.1, 0.1), (0.02, 0.1, None), (0.1 / 3, 0.1, None)]
+)
+def test_a_fixed_step_that_is_not_the_given_one_is_told(step: float, interval: float, taken: float | None) -> None:
+    result = mbd.models.load("pendulum").simulate(0.4, interval, step=step)
+    told = [note for note in result.notes if "fixed steps" in note]
+    assert len(told) == (taken is not None)
+    if taken is not None:
+        assert told[0].startswith(f"fixed steps of {taken:g} s are taken, not {step:g} s: outputs are {interval:g} s")
+        assert result.statistics["steps"] == pytest.approx(0.4 / taken)

@@ -18,7 +18,7 @@ from mbdfmu.analyses.linear_model import LinearModel
 from mbdfmu.analyses.linearising import Wanted, linearise
 from mbdfmu.analyses.minimising import minimise
 from mbdfmu.analyses.native import _solver, translated
-from mbdfmu.analyses.notes import HalfTurns, failing, shared_reactions, unmet_switches
+from mbdfmu.analyses.notes import HalfTurns, failing, other_steps, shared_reactions, unmet_switches
 from mbdfmu.analyses.redundancy import Redundancy, redundancies
 from mbdfmu.analyses.settings import Settings
 from mbdfmu.analyses.settling import check_search, settle
@@ -58,6 +58,7 @@ class Simulation:
         self._model = compiled.lowered.model
         self._functions = compiled.functions
         self._unmet = () if settings.step or settings.largest_step else compiled.lowered.unmet
+        self._fixed_step, self._first_interval = settings.step, 0.0
         self._index = {name: k for k, name in enumerate(self._lowered.signals)}
         self._values: NDArray[np.float64] | None = None  # of all signals, at the present time
         rest = start if isinstance(start, Equilibrium) else None
@@ -139,7 +140,8 @@ class Simulation:
         failed = failing(self._native.statistics, self._native.failed_at, self._model)
         shared, unmet = shared_reactions(self.redundancies, self._model), unmet_switches(self._unmet)
         turned = self._half_turns.notes()
-        return [*self._rest_notes, *self._begun, *begun, *turned, *moved, *gaps, *failed, *shared, *unmet]
+        steps = other_steps(self._fixed_step, self._first_interval)
+        return [*self._rest_notes, *self._begun, *begun, *steps, *turned, *moved, *gaps, *failed, *shared, *unmet]
 
     def catch_up(self) -> None:
         """What is true with the inputs and parameters as they are now happens at once, not with the next step."""
@@ -206,6 +208,7 @@ class Simulation:
         if not isinstance(time, Real):
             raise ModelError(f"the time to advance to must be a number of seconds, found {time!r}")
         self._values = None
+        self._first_interval = self._first_interval or float(time) - self.time
         with translated(f"model '{self._model.description.name}': "):
             if not self._native.advance(float(time)):
                 raise KeyboardInterrupt
