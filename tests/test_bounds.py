@@ -101,6 +101,13 @@ def test_limits_in_quotes_that_cross_are_refused(tmp_path: Path) -> None:
     assert problem == "blocks.e: min must not exceed max, found 5 and -5"
 
 
+@pytest.mark.parametrize("written", [-1, "-1", "1 - 2"])
+def test_the_length_of_the_model_is_positive_too(written: float | str, tmp_path: Path) -> None:
+    """It was refused at the start only, and hid other findings."""
+    with pytest.raises(mbd.ModelError, match=r"length: must be positive, found -1\.0"):
+        model(tmp_path, "bodies", BODY, length=written).compile()
+
+
 def test_all_findings_of_a_file_come_at_once(tmp_path: Path) -> None:
     """A value that cannot be read is told once, and hides no other."""
     entry = {**BALL, "radius": "-1", "stiffness": "nowhere", "dissipation": "-2"}

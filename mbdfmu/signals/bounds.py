@@ -10,12 +10,13 @@ from typing import Any, NamedTuple, get_args, get_origin
 from mbdfmu.description import Bound, Element, Parameter
 from mbdfmu.errors import ExpressionError
 from mbdfmu.expressions import Node, build, evaluate
-from mbdfmu.resolution import ANY
+from mbdfmu.resolution import ANY, PARAMETERS
 from mbdfmu.signals.draft import Draft
 from mbdfmu.signals.table import Bounded
 
 Value = Callable[[str, str | float], Node | None]
 _NO_LIMIT = 1e300
+_POSITIVE = Bound("positive", 0, positive=True)
 _IN_ORDER = Bound("zero or positive", 0)
 
 
@@ -30,7 +31,8 @@ class _Found(NamedTuple):
 
 def bounded(draft: Draft) -> list[Bounded]:
     """All fields with a bound that follow from parameters; constants in quotes are judged here, as numbers were."""
-    bounds = []
+    bounds: list[Bounded] = []
+    _judge_length(draft)
     for section, name, element in draft.d.elements():
         place, refused = f"{section}.{name}", set[str]()  # one field may have several bounds
         for found in _fields(element, partial(_value, draft, place)):
@@ -42,6 +44,14 @@ def bounded(draft: Draft) -> list[Bounded]:
                 label = f"{found.label} of {_one(section)} '{name}'"
                 bounds.append(Bounded(label=label, node=found.node, bound=found.bound))
     return bounds
+
+
+def _judge_length(draft: Draft) -> None:
+    """Of the model; what follows from parameters the solver looks at."""
+    length = draft.d.length
+    if isinstance(length, str) and not (node := draft.names.value("length", length, PARAMETERS)).support:
+        found = _Found("length", node, _POSITIVE, partial(_outside, "length", _POSITIVE))
+        draft.problems += [problem.removeprefix(".")] if (problem := _judged("", found)) else []
 
 
 def _value(draft: Draft, place: str, part: str, value: str | float) -> Node | None:
