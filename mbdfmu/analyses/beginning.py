@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 from mbdfmu.analyses.compiled import Vector
@@ -12,7 +13,7 @@ from mbdfmu.signals import SymbolicModel
 
 DEEP = 0.05  # of the model's length: no stiff surface is pressed in so far
 VIOLENT = 1e4  # m/s2, a thousand times the weight
-STEEP = 2  # times the limit of friction
+STEEP = 10  # times the limit of friction: less is over before it moves much
 Look = Callable[[str], float]  # at a signal
 
 
@@ -52,10 +53,11 @@ def _unbent(name: str, force: Bristled, look: Look, model: SymbolicModel) -> Ite
     slip, rubbing = look(f"{name}.slip"), abs(look(f"{name}.friction"))
     limit = most * look(f"{name}.load") + viscous * abs(slip)
     if limit > 0 and rubbing > STEEP * limit:
-        states = [f"{name}.bristle"] if f"{name}.bristle" in model.signals else [f"{name}.bristle_1, .."]
+        one = f"{name}.bristle" in model.signals
+        bent = f"{name}.bristle the start {math.copysign(most, slip):.3g}" if one else f"{name}.bristle_1, .. a start"
         yield (
             f"friction '{name}' begins at {slip:.3g} m/s with straight bristles, and a force of {rubbing:.3g} N where "
-            f"sliding allows {limit:.3g} N: give {states[0]} a start, {most:.3g} in the direction of the slip"
+            f"sliding allows {limit:.3g} N: give {bent}"
         )
 
 
