@@ -17,6 +17,7 @@ constexpr double doubled = 2;            // at most, where reactions have to be 
 constexpr double unknown_course = 0.1;   // of a step: the first one after an event, where the same holds
 constexpr double unknown_start = 1e-2;   // of the time ahead: the same at the start, where nothing moves
 constexpr int most_halvings = 6;         // of a step for what it may have passed over
+constexpr double out_of_reach = 1e12;    // of the model's length, or rad: rounding there is 1e-4 of it
 constexpr double least_jerk = 1e-10;     // of the model's length
 constexpr double rounding = 1e-12;       // of the model's length, or rad: what it opens
 // What feedback leaves open is 0.3 times the tolerance on the average, 5 times at most (200 random mechanisms).
@@ -141,7 +142,23 @@ bool Driver::advance(double t, Poll poll, void* context, long limit) {
     }
     statistics.factorisations = instance_.factorisations;
     statistics.fallbacks = instance_.fallbacks;
+    check_reach();
     return !stopped;
+}
+
+// Steps that are too long for stiff forces make a motion grow without any step that fails.
+void Driver::check_reach() const {
+    const State& s = instance_.state;
+    for (int k = 0; k < instance_.system.nv; ++k) {
+        const double unit = instance_.unit(k), start = instance_.constants[instance_.system.start_at + k];
+        if (!(std::fabs(s.q[k]) > out_of_reach * std::max(unit, std::fabs(start)))) continue;
+        const std::string much = instance_.system.rotational[k] ? " rad" : " times the model's length";
+        throw StepFailed("the motion grows without bound: " + instance_.label(k) + " is " + shown(s.q[k] / unit) +
+                         much + " at t = " + shown(s.t) + " s; " +
+                         (options_.step > 0 ? "the fixed step of " + shown(options_.step) +
+                                                  " s is too long for the forces: take a shorter one, or error control"
+                                            : "check forces, their signs and the model's length"));
+    }
 }
 
 // Whether a step may go beyond the time asked for, which is then shown within it: not where inputs are known to change,

@@ -132,6 +132,7 @@ private:
     void within_last_step(double t);
     void accept(const StepResult& result, double h);
     void count_failure(const StepResult& result);
+    void check_reach() const;
     bool short_of_a_step(double d) const;
     void drift(double d);
     void cross_without_step(double t);

@@ -186,11 +186,13 @@ void Instance::compute_constants() {
 
 void Instance::update() {
     compute_constants();
-    for (std::size_t k = 0; k < constants.size(); ++k)
-        if (!std::isfinite(constants[k]))
-            throw ModelError(system.constant_names[k] + " is not a finite number for these parameters: " +
-                             system.culprit_of_constant(parameter_registers_, static_cast<int>(k)) +
-                             "; check divisions and roots");
+    for (std::size_t k = 0; k < constants.size(); ++k) {
+        if (std::isfinite(constants[k])) continue;
+        system.check_bounds(constants.data());  // which may be the cause
+        throw ModelError(system.constant_names[k] + " is not a finite number for these parameters: " +
+                         system.culprit_of_constant(parameter_registers_, static_cast<int>(k)) +
+                         "; check divisions and roots");
+    }
     system.check_masses(constants.data());
     system.check_bounds(constants.data());
     system.check_orientations(constants.data());

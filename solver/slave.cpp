@@ -220,6 +220,10 @@ Answer Slave::exit_initialization() {
         current_ = false;
         signals();  // what cannot be reported is told here
         if (setting(Interface::log_level) >= level_warnings) {
+            if (const double used = driver_options().tolerance; follows_tolerance() && used != *numbers_.tolerance)
+                say(Answer::warning, warning_log,
+                    "the experiment's tolerance of " + number(*numbers_.tolerance) + " lies outside of [" +
+                        number(tightest) + ", " + number(loosest) + "]; " + number(used) + " is used");
             for (const auto& what : started.instance.set_by_motions()) say(Answer::warning, warning_log, what);
             for (const auto& label : started.instance.given_up())
                 say(Answer::warning, warning_log, label + " was a guess and is given up: the joints do not admit it");
@@ -252,11 +256,13 @@ bool Slave::is_changed(const Interface::Variable& v, int element) const {
     return numbers_.given[v.place + element] != interface_.starts[v.place + element];
 }
 
+// The experiment's tolerance counts where the user has given none.
+bool Slave::follows_tolerance() const { return numbers_.tolerance && !is_changed(*settings_[Interface::tolerance]); }
+
 DriverOptions Slave::driver_options() const {
     DriverOptions o{setting(Interface::tolerance), setting(Interface::step), setting(Interface::first_step),
                     setting(Interface::largest_step), setting(Interface::smallest_step)};
-    if (numbers_.tolerance && !is_changed(*settings_[Interface::tolerance]))
-        o.tolerance = std::clamp(*numbers_.tolerance, tightest, loosest);
+    if (follows_tolerance()) o.tolerance = std::clamp(*numbers_.tolerance, tightest, loosest);
     if (!(o.tolerance > 0)) throw Refused("solver.tolerance must be positive, found " + number(o.tolerance));
     if (!(o.smallest_step > 0))
         throw Refused("solver.smallest_step must be positive, found " + number(o.smallest_step));

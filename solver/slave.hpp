@@ -239,6 +239,7 @@ private:
     Run& run();  // started where it is not
     std::unique_ptr<Run> made() const;
     const std::string& scheme() const;
+    bool follows_tolerance() const;
     DriverOptions driver_options() const;
     std::vector<double> scheme_options() const;
     double option_value(const Interface::Option& wanted, const Interface::Variable& v) const;

@@ -410,11 +410,12 @@ std::string System::culprit_of_constant(const std::vector<double>& registers, in
 void System::check_bounds(const double* c) const {
     for (const auto& b : bounds) {
         const double x = c[b.constant];
-        if (x <= b.most && (b.positive ? x > b.least : x >= b.least)) continue;
-        const std::string allowed = b.most < 1e300 ? "lie between " + number(b.least) + " and " + number(b.most)
-                                    : b.least > 0  ? "be at least " + number(b.least)
-                                    : b.positive   ? "be positive"
-                                                   : "be zero or positive";
+        if (!std::isfinite(x) || (x <= b.most && (b.positive ? x > b.least : x >= b.least))) continue;
+        const std::string allowed = b.least <= -1e300 ? "be at most " + number(b.most)
+                                    : b.most < 1e300  ? "lie between " + number(b.least) + " and " + number(b.most)
+                                    : b.least > 0     ? "be at least " + number(b.least)
+                                    : b.positive      ? "be positive"
+                                                      : "be zero or positive";
         throw ModelError(constant_names[b.constant] + " must " + allowed + ", found " + number(x, 6) +
                          " for these parameters");
     }

@@ -245,7 +245,7 @@ def test_no_pulse_is_passed_over(scheme: str, settings: dict[str, Any]) -> None:
         exact = sum(((1 - a) ** 2 - (1 - b) ** 2) / 2 for a, b in intervals)
         run = pulsed(force).simulate(1.0, 1.0, scheme=scheme, **settings)
         assert run["s"][-1] == pytest.approx(exact, abs=1e-9)
-        assert run.notes == ()
+        assert not [note for note in run.notes if not note.startswith("fixed steps of")]
 
 
 def test_pulses_in_steps_and_in_an_fmu(tmp_path: Path) -> None:

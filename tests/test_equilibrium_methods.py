@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import mbdfmu as mbd
 from mbdfmu.analyses.minimising import _Descent
 from mbdfmu.analyses.standing import Standing
 from mbdfmu.cli import main
-from mbdfmu.forces import Bushing, General, Rotational, Translational
+from mbdfmu.forces import Bushing, General, Rotational, SpherePlane, Translational
 from mbdfmu.joints import Fixed, PointOnLine, Prismatic, Revolute
 
 METHODS = ("settle", "equations", "energy")
@@ -288,3 +289,46 @@ def test_what_rests_with_rows_twice_rests_without_them(method: str, counts: Call
         assert still and max(abs(simulation[name]) for name in still) < 1e-7, seed
         found += 1
     assert found > 2
+
+
+# ---------------------------------------------------------------- neutral equilibria
+
+
+def lying_ball() -> mbd.Model:
+    model = mbd.Model("ball", dimensions=3, gravity=(0, 0, -9.81))
+    model.add("ball", mbd.Body(mass=1, inertia=(0.1, 0.1, 0.1), position=(0, 0, 0.1), free=True))
+    law = {"radius": 0.1, "stiffness": 1e6, "normal": "linear", "damping": 1e3}
+    model.add("rests", SpherePlane(i={"body": "ground"}, j={"body": "ball"}, **law))
+    return model
+
+
+def door() -> mbd.Model:
+    """A pendulum about a vertical axis."""
+    model = mbd.Model("door", dimensions=3, gravity=(0, 0, -9.81))
+    model.add("leaf", mbd.Body(mass=1, inertia=(0.1, 0.1, 0.1), position=(1, 0, 0)))
+    model.add("hinge", Revolute(i={"body": "ground"}, j={"body": "leaf", "at": (-1, 0, 0)}))
+    return model
+
+
+NEUTRAL = [
+    (lying_ball, [f"body 'ball' {k}" for k in ("x", "y", "theta_x", "theta_y", "theta_z")]),
+    (door, ["body 'leaf' theta_z"]),
+    (lambda: mbd.models.load("pendulum"), []),
+]
+
+
+@pytest.mark.parametrize("method", ["settle", "equations", "energy"])
+@pytest.mark.parametrize(("model", "along"), NEUTRAL)
+def test_directions_in_which_a_rest_is_neutral_are_named(model, along: list[str], method: str, tmp_path: Path) -> None:
+    """A small push along them is not returned; it was told that every push is."""
+    rest = model().equilibrium(method=method)
+    assert rest.stable and list(rest.neutral) == along
+    rest.write(tmp_path / "rest.json")
+    assert mbd.Equilibrium.read(tmp_path / "rest.json").neutral == rest.neutral
+
+
+def test_the_command_line_says_that_a_rest_is_neutral(tmp_path: Path) -> None:
+    door().save(tmp_path / "door.json")
+    told = CliRunner().invoke(main, ["equilibrium", str(tmp_path / "door.json")], prog_name="mbdfmu").output
+    assert "neutral: a small push along body 'leaf' theta_z is neither returned nor grows" in told
+    assert "a small push is returned" not in told

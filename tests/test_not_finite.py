@@ -236,6 +236,26 @@ def test_settings_of_a_run_of_an_fmu_are_positive(name: str, wrong: object, tmp_
         mbd.fmu.simulate(tmp_path / "driven.fmu", **{"t_end": 1.0, "step_output": 0.1, name: wrong})
 
 
+@pytest.mark.parametrize("wrong", [10, 0.2, 1e-15])
+def test_a_run_of_an_fmu_refuses_the_tolerances_that_models_refuse(wrong: float, tmp_path: Path) -> None:
+    driven().export_fmu(tmp_path / "driven.fmu")
+    with pytest.raises(mbd.ModelError, match=rf"tolerance must lie in \[1e-14, 0.1\], found {wrong:g}"):
+        mbd.fmu.simulate(tmp_path / "driven.fmu", 1.0, 0.1, tolerance=wrong)
+
+
+@pytest.mark.parametrize("runtime", ["native", "python"])
+@pytest.mark.parametrize(("given", "used"), [(10.0, "0.1"), (1e-20, "1e-14"), (1e-3, None)])
+def test_a_master_is_told_what_its_tolerance_becomes(
+    runtime: str, given: float, used: str | None, tmp_path: Path
+) -> None:
+    driven().export_fmu(tmp_path / "driven.fmu", runtime)
+    with opened(tmp_path / "driven.fmu") as fmu:
+        fmu.begin(tolerance=given)
+        told = [text for text in fmu.said if "tolerance" in text]
+        assert len(told) == (used is not None), fmu.said
+        assert not told or f"lies outside of [1e-14, 0.1]; {used} is used" in told[0]
+
+
 @pytest.mark.parametrize(
     ("name", "value", "wanted"),
     [

@@ -14,7 +14,7 @@ import numpy as np
 
 from mbdfmu.analyses.compiled import Vector
 from mbdfmu.analyses.equilibrium import Equilibrium
-from mbdfmu.analyses.rest import LARGEST, NOT_STABLE, at_rest, stands_still, unstable_way
+from mbdfmu.analyses.rest import LARGEST, at_rest, stability, stands_still
 from mbdfmu.analyses.standing import TINY, Matrix, Place, Slopes, Standing
 from mbdfmu.errors import StepFailed
 from mbdfmu.lowering import Lowered
@@ -39,10 +39,9 @@ def balance(
     search = _Search(Standing(native, lowered))
     place = search.run(tolerance, limit)
     stands_still(search.standing, place)
-    way = unstable_way(native, lowered) if search.standing.nv <= LARGEST else None
-    stable = None if way is None else not way.any()
-    facts = {"velocities": velocities, "steps": search.steps, "iterations": search.iterations, "stable": stable}
-    return at_rest(native, lowered, "equations", [NOT_STABLE] if stable is False else [], **facts)
+    pushes = stability(native, lowered) if search.standing.nv <= LARGEST else None
+    facts: dict[str, Any] = {"velocities": velocities, "steps": search.steps, "iterations": search.iterations}
+    return at_rest(native, lowered, "equations", [], pushes=pushes, **facts)
 
 
 class _Search:

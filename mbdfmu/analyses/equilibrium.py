@@ -39,7 +39,8 @@ class Equilibrium:
     worst: str = ""  # whose it is
     steps: int = 0
     iterations: int = 0
-    stable: bool | None = None  # None: not examined
+    stable: bool | None = None  # whether no small push grows; None: not examined
+    neutral: tuple[str, ...] = ()  # coordinates along which a small push is not returned either
     notes: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> float:
@@ -60,7 +61,7 @@ class Equilibrium:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
             known = {f.name for f in fields(cls)}
             found = {key: value for key, value in content.items() if key in known}
-            equilibrium = cls(**found | {"notes": tuple(found.get("notes", ()))})
+            equilibrium = cls(**found | {key: tuple(found.get(key, ())) for key in ("neutral", "notes")})
             for part in _PARTS:
                 _numbers(getattr(equilibrium, part))
         except (ValueError, TypeError, AttributeError) as error:

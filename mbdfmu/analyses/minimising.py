@@ -18,7 +18,8 @@ from mbdfmu.analyses.native import translated
 from mbdfmu.analyses.numbers import Numbers, at_state
 from mbdfmu.analyses.partition import Partition, again, partition
 from mbdfmu.analyses.potential import without_potential
-from mbdfmu.analyses.rest import UNSTABLE, at_rest, stands_still
+from mbdfmu.analyses.rest import LARGEST as MOST_EXAMINED
+from mbdfmu.analyses.rest import UNSTABLE, Stability, at_rest, stability, stands_still
 from mbdfmu.analyses.standing import TINY, Matrix, Place, Slopes, Standing
 from mbdfmu.calling import Called
 from mbdfmu.errors import ModelError, StepFailed
@@ -49,8 +50,11 @@ def minimise(
     descent = _Descent(Standing(native, lowered), functions)
     point = descent.run(tolerance, limit)
     stands_still(descent.standing, point.place)
-    facts = {"velocities": velocities, "steps": descent.steps, "iterations": descent.evaluations, "stable": True}
-    return at_rest(native, lowered, "energy", descent.notes, **facts)
+    pushes = stability(native, lowered) if descent.standing.nv <= MOST_EXAMINED else None
+    neutral = pushes.neutral if pushes else ()
+    held = Stability(np.zeros(descent.standing.nv), neutral)  # the energy is least, whatever rounding says of the rest
+    facts: dict[str, Any] = {"velocities": velocities, "steps": descent.steps, "iterations": descent.evaluations}
+    return at_rest(native, lowered, "energy", descent.notes, pushes=held, **facts)
 
 
 @dataclass(frozen=True, kw_only=True)

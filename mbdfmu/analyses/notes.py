@@ -15,6 +15,7 @@ from mbdfmu.signals import SymbolicModel
 ROUNDING = 1e-6  # of the sum of the other two: what a flat body's inertia may be off by
 FEWEST_TRIES, MANY, MOST_NAMED = 20, 0.25, 4  # of tries that fail: from which on it is said; of names
 KINKS = {OPCODES[name] for name in ("ABS", "MIN", "MAX", "SIGN", "SELECT", "FLOOR", "LOOKUP")}
+SAME = 1e-9  # of a number of steps, as in solver/driver.cpp
 ALIGNED = 1e-9  # of the largest moment: products below it turn no axis
 
 
@@ -166,6 +167,17 @@ def unmet_switches(expressions: Iterable[str]) -> list[str]:
         "it does; bound the steps by largest_step"
         for expression in expressions
     ]
+
+
+def other_steps(wanted: float | None, interval: float) -> list[str]:
+    """Where fixed steps are not those asked for: an output interval holds a whole number of them."""
+    if not wanted or not interval > 0:
+        return []
+    taken = interval / max(1, math.ceil(interval / wanted * (1 - SAME)))
+    if abs(taken - wanted) <= 1e-6 * wanted:
+        return []
+    cure = "choose an interval that is a multiple of the step"
+    return [f"fixed steps of {taken:.6g} s are taken, not {wanted:g} s: outputs are {interval:g} s apart; {cure}"]
 
 
 def silent_events(model: SymbolicModel, analysis: str) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from mbdfmu.lowering import Lowered
 PUSH = 0.05  # rad, or of the model's length: enough for what follows to see where it leads
 LARGEST = 600  # coordinates, above which stability is not examined: the cost grows with the cube
 UNSTABLE = 1e-11  # of the stiffest direction
+NEUTRAL = 1e-13  # of the largest entry of the stiffness: rounding
 MOVING = 1e-6  # of the largest force: what does not rest
 ROUNDING = 1e-11  # rad: whose force is none
 INSIDE = 1e-6  # of the model's length: an impact that would have to push
@@ -44,11 +45,14 @@ def stands_still(standing: Standing, place: Place) -> None:
         raise StepFailed(f"what was found is no rest: {worst} is left with a force of {left.max():.3g}; {cure}")
 
 
-def at_rest(native: Any, lowered: Lowered, method: str, notes: Sequence[str], **facts: Any) -> Equilibrium:
+def at_rest(
+    native: Any, lowered: Lowered, method: str, notes: Sequence[str], *, pushes: Stability | None, **facts: Any
+) -> Equilibrium:
     """What is there where a simulation stands, and what is left of its accelerations."""
     model, state = lowered.model, native.save()
     values = named(lowered.signals, native.signals())
     left = np.abs(native.a) / units(native, lowered)
+    unstable = (NOT_STABLE,) if pushes is not None and not pushes.holds else ()
     worst = int(np.argmax(left)) if left.size else None  # a model may have states only
     return Equilibrium(
         model=model.description.name,
@@ -60,7 +64,9 @@ def at_rest(native: Any, lowered: Lowered, method: str, notes: Sequence[str], **
         units={name: signal.unit for name, signal in model.signals.items()},
         residual=0.0 if worst is None else float(abs(native.a[worst])),
         worst="" if worst is None else model.coordinates[worst].label,
-        notes=(*notes, *_penetrated(values, lowered, native.length)),
+        stable=None if pushes is None else pushes.holds,
+        neutral=() if pushes is None else pushes.neutral,
+        notes=(*notes, *unstable, *_penetrated(values, lowered, native.length)),
         **facts,
     )
 
@@ -77,8 +83,20 @@ def _penetrated(values: Mapping[str, float], lowered: Lowered, length: float) ->
 # ---------------------------------------------------------------- stability
 
 
-def unstable_way(native: Any, lowered: Lowered) -> Vector | None:
-    """The motion that a push makes grow fastest, of size PUSH; zero where every push is returned, None if unknown."""
+class Stability(NamedTuple):
+    """What becomes of small pushes (T10.2)."""
+
+    way: Vector  # the motion that a push makes grow fastest, of size PUSH; zero where none grows
+    neutral: tuple[str, ...]  # coordinates along which a push is neither returned nor grows
+
+    @property
+    def holds(self) -> bool:
+        """Whether no push grows."""
+        return not self.way.any()
+
+
+def stability(native: Any, lowered: Lowered) -> Stability | None:
+    """At rest; None if it is not known."""
     from scipy.linalg import eig, null_space
 
     standing = Standing(native, lowered)
@@ -90,11 +108,30 @@ def unstable_way(native: Any, lowered: Lowered) -> Vector | None:
     free = null_space(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), TINY))
     project = (free * scales[:, np.newaxis]).T  # (T10.2)
     values, vectors = eig(project @ stiffness @ free, project @ mass @ free)
-    values = np.where(np.isfinite(values), values.real, 0.0)  # infinite: a coordinate without mass
-    if not values.size or values.min() >= -UNSTABLE * np.abs(values).max():
-        return np.zeros(len(scales))
-    way = scales * (free @ vectors[:, np.argmin(values)].real)
-    return np.asarray(way * PUSH / np.abs(way / scales).max())
+    massive = np.isfinite(values)  # infinite: a coordinate without mass
+    values, ways = values[massive].real, free @ vectors[:, massive].real
+    if not values.size:
+        return Stability(np.zeros(len(scales)), ())
+    largest = np.abs(values).max()
+    loads = np.abs(stiffness * scales[:, np.newaxis])
+    held = np.abs(np.einsum("ki,kl,li->i", ways * scales[:, np.newaxis], stiffness, ways))
+    rounded = NEUTRAL * loads.max(initial=0.0) * np.linalg.norm(ways, axis=0) ** 2
+    neutral = (np.abs(values) <= UNSTABLE * largest) | (held <= rounded)
+    names = _along(ways[:, neutral], lowered)
+    if values.min() >= -UNSTABLE * largest or neutral[np.argmin(values)]:
+        return Stability(np.zeros(len(scales)), names)
+    way = scales * ways[:, np.argmin(values)]
+    return Stability(np.asarray(way * PUSH / np.abs(way / scales).max()), names)
+
+
+def _along(ways: Matrix, lowered: Lowered) -> tuple[str, ...]:
+    """As many coordinates as there are ways, by which these can be told apart."""
+    from scipy.linalg import qr
+
+    if not ways.size:
+        return ()
+    chosen = qr(ways.T, mode="r", pivoting=True)[1][: ways.shape[1]]
+    return tuple(lowered.model.coordinates[k].label for k in sorted(chosen))
 
 
 def _linearised(standing: Standing) -> tuple[Matrix, Matrix, Matrix] | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from mbdfmu.analyses.equilibrium import Equilibrium
 from mbdfmu.analyses.native import translated
-from mbdfmu.analyses.rest import LARGEST, NOT_STABLE, at_rest, pushed, unstable_way
+from mbdfmu.analyses.rest import LARGEST, at_rest, pushed, stability
 from mbdfmu.errors import ModelError
 from mbdfmu.lowering import Lowered
 
@@ -31,15 +31,12 @@ def settle(native: Any, lowered: Lowered, velocities: Mapping[str, float], toler
         steps, iterations = steps + more, iterations + work
         if not arrived:
             raise KeyboardInterrupt
-        way = unstable_way(native, lowered) if len(lowered.coordinates) <= LARGEST else None
-        if way is None or not way.any() or len(notes) == MOST_PUSHES:
+        pushes = stability(native, lowered) if len(lowered.coordinates) <= LARGEST else None
+        if pushes is None or pushes.holds or len(notes) == MOST_PUSHES:
             break
-        notes.append(pushed(native, lowered, way))
-    stable = None if way is None else not way.any()
-    if stable is False:
-        notes.append(NOT_STABLE)
-    facts = {"velocities": velocities, "steps": steps, "iterations": iterations, "stable": stable}
-    return at_rest(native, lowered, "settle", notes, **facts)
+        notes.append(pushed(native, lowered, pushes.way))
+    facts: dict[str, Any] = {"velocities": velocities, "steps": steps, "iterations": iterations}
+    return at_rest(native, lowered, "settle", notes, pushes=pushes, **facts)
 
 
 def check_search(tolerance: float, limit: int) -> None:

@@ -11,13 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.analyses.balancing import balance
+from mbdfmu.analyses.beginning import odd_forces
 from mbdfmu.analyses.compiled import CompiledModel
 from mbdfmu.analyses.equilibrium import METHODS, Equilibrium
 from mbdfmu.analyses.linear_model import LinearModel
 from mbdfmu.analyses.linearising import Wanted, linearise
 from mbdfmu.analyses.minimising import minimise
 from mbdfmu.analyses.native import _solver, translated
-from mbdfmu.analyses.notes import HalfTurns, failing, shared_reactions, unfollowed_blow, unmet_switches
+from mbdfmu.analyses.notes import (
+    HalfTurns,
+    failing,
+    other_steps,
+    shared_reactions,
+    unfollowed_blow,
+    unmet_switches,
+)
 from mbdfmu.analyses.redundancy import Redundancy, redundancies
 from mbdfmu.analyses.settings import Settings
 from mbdfmu.analyses.settling import check_search, settle
@@ -57,6 +65,7 @@ class Simulation:
         self._model = compiled.lowered.model
         self._functions = compiled.functions
         self._unmet = () if settings.step or settings.largest_step else compiled.lowered.unmet
+        self._fixed_step, self._first_interval = settings.step, 0.0
         self._index = {name: k for k, name in enumerate(self._lowered.signals)}
         self._values: NDArray[np.float64] | None = None  # of all signals, at the present time
         rest = start if isinstance(start, Equilibrium) else None
@@ -82,7 +91,9 @@ class Simulation:
         kinds = {name: kept_coordinates(name, self._lowered) for name in starts}
         self._given = {name: value for name, value in starts.items() if (kinds[name] or "")[:1] == ("v",)}
         self._rest_notes = rest.notes if rest else ()
-        self._overlaps = list(self._begun_inside())
+        self._begun = list(self._begun_inside())
+        if not rest:  # there all forces are in balance
+            self._begun += odd_forces(self._model, self.__getitem__, self.length, self._native.a)
         self._half_turns = HalfTurns(self._index, self._model)
         if self._half_turns:
             self._half_turns.see(self.time, self.values())
@@ -137,7 +148,9 @@ class Simulation:
         failed = failing(self._native.statistics, self._native.failed_at, self._model)
         shared, unmet = shared_reactions(self.redundancies, self._model), unmet_switches(self._unmet)
         turned = self._half_turns.notes()
-        return [*self._rest_notes, *self._overlaps, *begun, *turned, *moved, *blows, *gaps, *failed, *shared, *unmet]
+        steps = other_steps(self._fixed_step, self._first_interval)
+        begun = [*self._rest_notes, *self._begun, *begun, *steps]
+        return [*begun, *turned, *moved, *blows, *gaps, *failed, *shared, *unmet]
 
     def catch_up(self) -> None:
         """What is true with the inputs and parameters as they are now happens at once, not with the next step."""
@@ -204,6 +217,7 @@ class Simulation:
         if not isinstance(time, Real):
             raise ModelError(f"the time to advance to must be a number of seconds, found {time!r}")
         self._values = None
+        self._first_interval = self._first_interval or float(time) - self.time
         with translated(f"model '{self._model.description.name}': "):
             if not self._native.advance(float(time)):
                 raise KeyboardInterrupt
@@ -229,7 +243,7 @@ class Simulation:
         except BaseException:  # Ctrl-C too: the simulation is what it was
             self._native.restore(before)
             raise
-        self._rest_notes = rest.notes
+        self._rest_notes, self._begun = rest.notes, []
         return rest
 
     def linearize(self, wanted: Wanted, *, still: bool = False) -> LinearModel:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import reprlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
@@ -370,6 +371,11 @@ class Bound:
     least: float
     most: float = math.inf
     positive: bool = False  # the least itself is not allowed
+    items: int = sys.maxsize  # of a list, as many as it is about
+
+    def holds(self, value: float) -> bool:
+        """Whether a value is allowed."""
+        return value <= self.most and (value > self.least if self.positive else value >= self.least)
 
 
 def _bounded(allowed: str, holds: Callable[[float], bool]) -> AfterValidator:
@@ -436,7 +442,7 @@ Axis = Annotated[Triple, AfterValidator(_direction)]
 Quadruple = Annotated[_Values, _list("a list [e0, e1, e2, e3]", 4), _items(4, 4)]
 _THREE_SIZES = {"type": "array", "items": _POSITIVE_OR_TEXT, "minItems": 3, "maxItems": 3}
 Sizes = Annotated[tuple[Positive, ...], _list("a list [x, y, z]", 3), WithJsonSchema(_THREE_SIZES)]
-Tensor = Annotated[_Values, AfterValidator(_moments), _TENSOR, _items(3, 6)]
+Tensor = Annotated[_Values, AfterValidator(_moments), Bound("zero or positive", 0, items=3), _TENSOR, _items(3, 6)]
 Inertia = Annotated[Annotated[Positive, Tag("<value>")] | Annotated[Tensor, Tag("<list>")], Discriminator(_kind)]
 Spin = Annotated[Annotated[Value, Tag("<value>")] | Annotated[Triple, Tag("<list>")], Discriminator(_kind)]
 _SIZES = tuple[NonNegative, ...]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mbdfmu.analyses import InputSchedule
+from mbdfmu.analyses.settings import LOOSEST, TIGHTEST
 from mbdfmu.analyses.simulate import RECORDED_BY_DEFAULT, Recording, output_times
 from mbdfmu.analyses.simulate import simulate as run
 from mbdfmu.errors import ModelError, StepFailed
@@ -150,6 +151,8 @@ def _tolerance(facts: FmuInfo, given: float | None) -> float | None:
         return facts.tolerance
     if not (isinstance(given, Real) and 0 < given < math.inf):
         raise ModelError(f"tolerance must be a positive number, found {given!r}")
+    if not TIGHTEST <= given <= LOOSEST:
+        raise ModelError(f"tolerance must lie in [{TIGHTEST:g}, {LOOSEST:g}], found {given:g}")
     return float(given)
 
 

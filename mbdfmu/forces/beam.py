@@ -9,7 +9,18 @@ from pydantic import model_validator
 
 from mbdfmu.coordinates import Matrix
 from mbdfmu.counterparts import Equations
-from mbdfmu.description import Direction, Either, In, NonNegative, Only, Positive, Several, SpinCoefficients, parallel
+from mbdfmu.description import (
+    Bound,
+    Direction,
+    Either,
+    In,
+    NonNegative,
+    Only,
+    Positive,
+    Several,
+    SpinCoefficients,
+    parallel,
+)
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node
 from mbdfmu.forces.base import Ends, ForceBetween
@@ -36,7 +47,8 @@ class Beam(ForceBetween, name="beam"):
     area: Annotated[Positive, In("m2")]
     # about z; in space the torsion constant, and about y and z
     second_moment: Annotated[SpinCoefficients, In("m4"), Either("a number Iz", "a list [J, Iy, Iz]")]
-    shear_factor: Annotated[Several | None, In("1")] = None  # area that carries shear/area; none: no shear deformation
+    # area that carries shear/area; none: no shear deformation
+    shear_factor: Annotated[Several | None, Bound("positive", 0, positive=True), In("1")] = None
     damping: Annotated[NonNegative, In("s")] = 0.0  # over stiffness
     axis: Annotated[Direction, In("1")] = (1.0, 0.0, 0.0)  # of the beam from i to j, the same in both frames
     side: Annotated[Direction, In("1"), Only(3, "leave it out")] = (0.0, 1.0, 0.0)  # of its axis y, in both frames

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
@@ -19,10 +19,19 @@ _STILL = 1e-9  # of the creep speed: what the speed of several directions is rou
 class Sliding(ForceElement):
     """Base of the elements with dry friction: Coulomb and Stribeck, regularised (T4.20, T4.21)."""
 
+    ascending: ClassVar = (("coefficient", "static_coefficient"),)
+
     coefficient: Annotated[NonNegative, In("1")]  # of friction, while sliding
     static_coefficient: Annotated[NonNegative | None, In("1")] = None  # at the onset of sliding; none: the same
     stribeck_speed: Annotated[Positive, In("m/s")] = 1e-2  # over which the one becomes the other
     creep_speed: Annotated[Positive, In("m/s")] = 1e-3  # below it friction is nearly proportional to the speed
+
+    @model_validator(mode="after")
+    def _falls_with_speed(self) -> Self:
+        low, high = self.coefficient, self.static_coefficient
+        if isinstance(low, float) and isinstance(high, float) and low > high:
+            raise ModelError(f"coefficient must not exceed static_coefficient, found {low:g} and {high:g}")
+        return self
 
     def grip(self, square: Node, resolve: Resolve) -> Node:
         """The coefficient of friction at a (squared) sliding speed."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from mbdfmu.description import GROUND, Coordinate, Description, Rest
 from mbdfmu.errors import ModelError
-from mbdfmu.expressions import Node, less, maximum, select, sqrt
+from mbdfmu.expressions import Node, evaluate, less, maximum, select, sqrt
 from mbdfmu.expressions.graph import without_collection
 from mbdfmu.resolution import ANY, PARAMETERS
 from mbdfmu.signals import table
@@ -96,6 +97,7 @@ class _Builder:
         self._outputs()
         switching.events()
         length = self._length(positions)
+        bounds = bounded(self.draft)
         self._check()
         draft = self.draft
         return SymbolicModel(
@@ -104,7 +106,7 @@ class _Builder:
             orientation_starts=orientations, velocity_starts=velocities, constraints=draft.constraints,
             joined=draft.joined, markers=self.elements.frames,
             forces=draft.forces, states=draft.states(), unknowns=draft.unknowns, functions=draft.functions,
-            bounds=bounded(draft),
+            bounds=bounds,
             written=draft.names.written, windings=draft.windings, sides=draft.sides, initials=draft.initials,
             crossings=draft.crossings, gaps=draft.gaps, events=draft.events, impacts=draft.impacts,
             generalized_forces={n: f for n, f in loads.items() if f is not self.graph.zero}, mass_matrix=matrix,
@@ -144,6 +146,9 @@ class _Builder:
             )
             common["variability"] = "tunable" if tunable else "fixed"
             self.draft.add(Signal(name=name, node=value, causality="calculatedParameter", **common))
+        elif not math.isfinite(number := float(evaluate([value], {})[0])):
+            problem = f"must be a finite number, found {p.value!r} = {number}"
+            self.draft.problems.append(f"parameters.{name}.value: {problem}")
         else:
             self.draft.settable(value, name=name, variability="tunable" if p.tunable else "fixed", **common)
 

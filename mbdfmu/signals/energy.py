@@ -66,7 +66,7 @@ def _counted(draft: Draft) -> str:
 
 def _add_sum(draft: Draft, total: Node, power: Node) -> None:
     """The state that sums up the power, and what is left of the energy without it."""
-    text = "what power.applied and power.drives have given since the start"
+    text = "what power.applied and power.drives have given since the start; its error is not controlled"
     label = f"state '{_SUPPLIED}'"
     supplied = draft.state(_SUPPLIED, label=label, unit="J", text=text, nominal=_NEVER)
     draft.holds(_SUPPLIED, draft.graph.symbol("xd", _SUPPLIED) - power)

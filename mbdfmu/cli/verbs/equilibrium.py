@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mbdfmu.facade import Model
 
 SHOWN = 20  # signals
+MOST_NAMED = 6  # coordinates
 ASSIGNED = {"--set": "parameters", "--start": "start", "--input": "inputs"}
 
 
@@ -65,8 +66,13 @@ def _summary(found: Equilibrium) -> Iterator[str]:
     yield f"{found.model}: at rest after {counted(found.steps, 'step')}, {counted(found.iterations, 'iteration')}"
     yield f"  largest acceleration left {found.residual:.1e}, {found.worst}"
     verdicts = {True: "a small push is returned", False: "not stable", None: "stability not examined"}
-    yield f"  {verdicts[found.stable]}"
+    yield f"  {_neutral(found.neutral) if found.stable and found.neutral else verdicts[found.stable]}"
     yield from (f"  {note}" for note in found.notes)
+
+
+def _neutral(along: tuple[str, ...]) -> str:
+    named = ", ".join(along[:MOST_NAMED]) + (", .." if len(along) > MOST_NAMED else "")
+    return f"neutral: a small push along {named} is neither returned nor grows"
 
 
 def _values(model: Model, found: Equilibrium, record: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
