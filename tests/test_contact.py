@@ -570,7 +570,8 @@ def blows(model: mbd.Model, **settings: Any) -> list[str]:
 @pytest.mark.parametrize("written", [False, True], ids=["element", "written"])
 def test_a_blow_that_no_step_follows_is_told(written: bool) -> None:
     (note,) = blows(stuck(1e6, written, False), tolerance=1e-3)
-    assert "body 'ball' y" in note and "'plane'" in note and "3.43 m/s" in note and "'hht' may give back 2.3 m/s" in note
+    for words in ("body 'ball' y", "'plane'", "3.43 m/s", "'hht' may give back 2.3 m/s"):
+        assert words in note
     assert "'newmark' may" in blows(stuck(1e6, written, False), tolerance=1e-3, scheme="newmark")[0]
     for scheme in ("radau", "dopri5"):
         assert not blows(stuck(1e6, written, False), tolerance=1e-3, scheme=scheme)
