@@ -42,6 +42,17 @@ class StepFailed(RuntimeError):
     result: Any = None  # what `simulate` had recorded until then
 
 
+class Ended(StepFailed):
+    """Who is stepped wants to go no further: an end of the run, not a failure."""
+
+    def __init__(self, message: str, time: float) -> None:
+        super().__init__(message)
+        self.time = time  # s, that was reached
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (str(self), self.time)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the closest known name, or an empty string."""
     if len(name) > WINDOW:  # nobody mistypes a name this long; the comparison is quadratic

@@ -23,13 +23,27 @@ DESCRIPTION = f"""<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
-def build(folder: Path) -> Path:
+DESCRIPTION_3 = f"""<?xml version="1.0" encoding="UTF-8"?>
+<fmiModelDescription fmiVersion="3.0" modelName="Hostile" instantiationToken="{GUID}">
+  <CoSimulation modelIdentifier="hostile" canHandleVariableCommunicationStepSize="true"/>
+  <DefaultExperiment startTime="0" stopTime="1" stepSize="0.01"/>
+  <ModelVariables>
+    <Float64 name="time" valueReference="2" causality="independent" variability="continuous"/>
+    <Float64 name="y" valueReference="0" causality="output"/>
+    <Float64 name="u" valueReference="1" causality="input" start="0"/>
+  </ModelVariables>
+  <ModelStructure><Output valueReference="0" dependencies="1"/></ModelStructure>
+</fmiModelDescription>
+"""
+
+
+def build(folder: Path, version: int = 2) -> Path:
     """The FMU for this platform."""
     compiler = os.environ.get("CC") or (sysconfig.get_config_var("CC") or "cc").split()[0]
     library = folder / "hostile.so"
     subprocess.run([compiler, "-shared", "-fPIC", "-O0", "-w", str(SOURCE), "-o", str(library), "-lm"], check=True)
     fmu = folder / "Hostile.fmu"
     with zipfile.ZipFile(fmu, "w") as archive:
-        archive.writestr("modelDescription.xml", DESCRIPTION)
-        archive.write(library, "binaries/linux64/hostile.so")
+        archive.writestr("modelDescription.xml", DESCRIPTION if version == 2 else DESCRIPTION_3)
+        archive.write(library, f"binaries/{'linux64' if version == 2 else 'x86_64-linux'}/hostile.so")
     return fmu

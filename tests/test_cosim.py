@@ -18,7 +18,7 @@ import mbdfmu as mbd
 from mbdfmu.cli import main
 from mbdfmu.cosim import System, SystemDescription
 from mbdfmu.cosim.simulating import stops
-from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.errors import Ended, ModelError, StepFailed
 from mbdfmu.fmi.calls import DISCARD, FATAL
 
 INTERRUPTS = """
@@ -327,11 +327,12 @@ def test_steps_of_one_size_are_kept_where_an_fmu_takes_no_others(folder: Path, t
 @pytest.mark.parametrize("master", [{}, {"tolerance": 1e-2}, {"iterations": 20}])
 def test_an_fmu_that_is_lost_is_not_called_again(folder: Path, master: dict[str, object]) -> None:
     """After fmi2Fatal no function may be called, not even to go back for a smaller step."""
-    with pair(folder, **master).start() as run:
+    with pair(folder, **master).start() as run, pytest.MonkeyPatch.context() as patch:
         run.step_size = 0.1
         run.step(0.1)
         lost = run._slaves[0]
-        lost._step, lost.restore = lambda time, size: FATAL, lambda state: pytest.fail("called again")  # type: ignore
+        patch.setattr(type(lost.instance.calls), "stepper", lambda *_, repeatable: lambda time, size: FATAL)
+        lost._step, lost.restore = lost.instance.stepper(), lambda state: pytest.fail("called again")  # type: ignore
         with pytest.raises(StepFailed, match=r"FMU 'mass' gave up at t = 0.1 s"):
             run.step(0.1)
         with pytest.raises(StepFailed, match="start the system again"):
@@ -342,10 +343,11 @@ def test_an_fmu_that_has_ended_the_simulation_ends_it_under_error_control_too(fo
     with pair(folder, tolerance=1e-2).start() as run:
         run.step_size = 0.1
         run.step(0.1)
-        calls = run._slaves[0].instance.calls
-        run._slaves[0]._step = lambda time, size: DISCARD
-        with pytest.MonkeyPatch.context() as patch, pytest.raises(StepFailed, match=r"^FMU 'mass' has ended the sim"):
-            patch.setattr(type(calls), "has_ended", True)
+        instance = run._slaves[0].instance
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(Ended, match=r"^FMU 'mass' has ended the sim"):
+            patch.setattr(type(instance.calls), "ended_at", lambda _: 0.1)
+            patch.setattr(type(instance.calls), "stepper", lambda *_, repeatable: lambda time, size: DISCARD)
+            run._slaves[0]._step = instance.stepper()
             run.step(0.1)
 
 

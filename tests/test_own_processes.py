@@ -161,6 +161,34 @@ def test_an_fmu_may_do_the_worst_anywhere(
         assert float(Path("out.csv").read_text().splitlines()[-1].split(",")[0]) == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("isolated", ["--isolate", "--no-isolate"])
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("verb", ["simulate", "record", "cosim"])
+def test_a_wish_to_end_is_no_failure_and_its_row_is_kept(
+    verb: str, version: int, isolated: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOSTILE", "step:end")
+    fmu = build_hostile(tmp_path, version)
+    two = {"one": {"fmu": "Hostile.fmu"}, "two": {"fmu": "Hostile.fmu"}}
+    data = {"format_version": 1, "name": "pair", "fmus": two, "couplings": {"two.u": "one.y"}}
+    Path("pair.json").write_text(json.dumps(data))
+    target = Path("pair.json") if verb == "cosim" else fmu
+    more = {"simulate": ["-o", "out.csv"], "cosim": ["-t", 1, "--step", 0.01, "-o", "out.csv"]}.get(verb, [])
+    done = command(verb, target, *more, isolated)
+    assert done.exit_code == 0, done.output
+    end = 0.505 if version == 2 else 0.51
+    assert f"'{'one' if verb == 'cosim' else 'Hostile'}' has ended the simulation at t = {end:g} s" in done.output
+    rows = Path("Hostile_ref.csv" if verb == "record" else "out.csv").read_text().splitlines()
+    if verb == "cosim" and version == 2:  # the other one is not there
+        end = 0.5
+    assert float(rows[-1].split(",")[0]) == pytest.approx(end)
+    if verb != "cosim":
+        assert float(rows[-1].split(",")[1]) == pytest.approx(np.sin(6 * end))
+    if verb == "record":
+        assert command("compare", fmu, isolated).exit_code == 0
+
+
 @pytest.mark.parametrize("action", ["print", "garbage"])
 def test_what_an_fmu_prints_or_says_harms_nobody(
     action: str, hostile: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

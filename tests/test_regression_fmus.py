@@ -89,7 +89,7 @@ def test_a_mutated_reference_fails_and_the_culprit_is_named(mutant: Result, mess
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        (Fault.DISCARD, "the result's run ended early: FMU 'Wave' gave up at t = 0.5 s"),
+        (Fault.DISCARD, "the result ends at t = 0.5 s, the reference at t = 1 s\n  FMU 'Wave' has ended the simulation"),
         (Fault.WILD_OUTPUT, "the result's run ended early: FMU 'Wave' gave out nan for 'z' at t = 0.51 s"),
         (Fault.ALL_NAN, "the result's run ended early: FMU 'Wave' gave out nan for 'y' at t = 0.01 s"),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mbdfmu.analyses.inputs import InputSchedule
 from mbdfmu.analyses.stepping import Simulation
-from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.errors import Ended, ModelError, StepFailed
 from mbdfmu.signals import SymbolicModel
 
 RECORDED_BY_DEFAULT = frozenset({"local", "output", "input"})
@@ -30,6 +30,7 @@ class Recording:
     events: Sequence[tuple[float, str]] = ()  # that have occurred
     notes: Sequence[str] = ()  # what a reader of the values has to know
     failure: StepFailed | None = None
+    ended: str = ""  # why there is no more, where that is no failure
     interrupted: bool = False
 
 
@@ -73,7 +74,7 @@ def simulate(
     columns = [index[name] for name in names]
     points: list[tuple[float, NDArray[np.float64]]] = []  # pairs: an error or Ctrl-C must not part time from values
     failure: StepFailed | None = None
-    interrupted = False
+    ended, interrupted = "", False
 
     def record() -> None:
         points.append((simulation.time, simulation.values(columns)))
@@ -93,6 +94,8 @@ def simulate(
                 progress(simulation.time)
     except KeyboardInterrupt:
         interrupted = True
+    except Ended as end:
+        ended, failure = str(end), _last(record, simulation.time > points[-1][0])
     except StepFailed as error:
         failure = error
     values = np.array([row for _, row in points]).reshape(len(points), len(names))
@@ -104,8 +107,19 @@ def simulate(
         events=simulation.events,
         notes=simulation.notes,
         failure=failure,
+        ended=ended,
         interrupted=interrupted,
     )
+
+
+def _last(record: Callable[[], None], moved: bool) -> StepFailed | None:
+    """The row of an end, if it is one of its own; what fails there."""
+    try:
+        if moved:
+            record()
+    except StepFailed as error:
+        return error
+    return None
 
 
 def _set_inputs(simulation: Simulation, inputs: InputSchedule, t: float, t_next: float) -> None:

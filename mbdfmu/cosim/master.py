@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mbdfmu.cosim.description import Master
 from mbdfmu.cosim.exchange import Exchange
 from mbdfmu.cosim.signals import History, Matrix, Vector, shifted, value
-from mbdfmu.cosim.slave import Final, Slave, SlaveState
+from mbdfmu.cosim.slave import LAST, Final, Slave, SlaveState
 from mbdfmu.cosim.wiring import Wiring
 from mbdfmu.errors import StepFailed
 
@@ -125,7 +125,7 @@ class Coupled:
         try:
             self._iterate(predicted, kept, end)
             error = self._error(predicted, end - time)
-        except Final:  # it must not be called again, or wants no more
+        except LAST:
             raise
         except StepFailed:
             self._restore(kept)

@@ -17,7 +17,7 @@ from mbdfmu.analyses import InputSchedule
 from mbdfmu.cosim.bonds import Account, accounts
 from mbdfmu.cosim.description import Component, SystemDescription, split
 from mbdfmu.cosim.master import Coupled
-from mbdfmu.cosim.slave import VARIES, Final, Slave
+from mbdfmu.cosim.slave import LAST, VARIES, Slave
 from mbdfmu.cosim.wiring import Place, wired
 from mbdfmu.errors import ModelError, StepFailed, did_you_mean
 from mbdfmu.fmi.calls import PYTHON
@@ -268,15 +268,19 @@ class Running:
             slave.instance.calls.take_the_word()
 
     def go(self, end: float) -> None:
-        """One communication step towards `end`; the caller is `hosting`."""
+        """One communication step towards `end`; the caller is `hosting`. Ended: there is no other."""
         if self._failed:
             raise StepFailed("a step has failed before; start the system again")
         control = self._description.master.tolerance is not None
         try:
             self._controlled(end) if control else self._single(end)
         except StepFailed as failure:
-            self._failed = not control or isinstance(failure, Final | Gone)
+            self._failed = not control or isinstance(failure, LAST)
             raise
+        ended = next((slave.ended for slave in self._slaves if slave.ended), None)
+        if ended:
+            self._failed = True
+            raise ended
 
     def _single(self, end: float) -> None:
         end = self._coupled.bounded(end)
@@ -291,7 +295,7 @@ class Running:
             size = end - begin
             try:
                 error = self._coupled.step(end)
-            except (Final, Gone):
+            except LAST:
                 raise
             except StepFailed as failure:
                 self._shrink(size * SHRINK, str(failure))

@@ -13,7 +13,7 @@ from mbdfmu.analyses.simulate import output_times
 from mbdfmu.cosim.master import NEAR, ROUNDED
 from mbdfmu.cosim.running import Running
 from mbdfmu.cosim.wiring import ENERGY, RESIDUAL
-from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.errors import Ended, ModelError, StepFailed
 from mbdfmu.fmi.host import heeding_interrupts, hosting
 from mbdfmu.results import Result
 
@@ -88,8 +88,8 @@ class Recorder:
         """The present values."""
         self._rows.append((self._run.time, self._run.values(), self._run.energies()))
 
-    def result(self, name: str, message: str) -> Result:
-        """The table, with the story of the run."""
+    def result(self, name: str, message: str, ended: str) -> Result:
+        """The table, with the story of the run; `ended` says why an FMU went no further."""
         run = self._run
         values = np.array([row for _, row, _ in self._rows]).reshape(len(self._rows), len(run.names))
         energies = np.array([row for *_, row in self._rows]).reshape(len(self._rows), 2 * len(run.accounts))
@@ -98,7 +98,8 @@ class Recorder:
         columns |= {n: energies[:, k] for k, n in enumerate(of_bonds)}
         return Result(
             np.array([t for t, *_ in self._rows]), columns, run.units() | dict.fromkeys(of_bonds, "J"),
-            statistics=run.statistics, notes=tuple(run.notes), complete=not message, message=message, model=name,
+            statistics=run.statistics, notes=(*([ended] if ended else []), *run.notes),
+            complete=not message, message=message, model=name,
         )  # fmt: skip
 
 
@@ -115,6 +116,9 @@ def simulate(
             failure = _through(run, times, recorded, recorder, progress)
     except KeyboardInterrupt:
         interrupted = True
+    ended = str(failure) if isinstance(failure, Ended) else ""
+    if ended:
+        failure = None
     message = str(failure or "")
     if interrupted:
         message = f"interrupted at t = {run.time:g} s of {times[-1]:g} s"
@@ -122,8 +126,9 @@ def simulate(
         try:
             run.end()
         except StepFailed as error:
-            failure, message = error, str(error)
-    result = recorder.result(name, message)
+            if not ended:  # then one of them has ended by itself
+                failure, message = error, str(error)
+    result = recorder.result(name, message, ended)
     if failure is not None and not interrupted:
         failure.result = result
         raise failure
@@ -137,11 +142,16 @@ def _through(
         run.listen()
         for t in times:
             while run.time < t:
+                before = run.time
                 run.go(t)
                 if recorded is None or run.time in recorded:
                     recorder.add()
                 if progress is not None:
                     progress(run.time)
+    except Ended as end:
+        if run.time > before:
+            recorder.add()
+        return end
     except StepFailed as failure:
         return failure
     return None

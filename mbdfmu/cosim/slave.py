@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from mbdfmu.cosim.signals import Matrix, line, mean
 from mbdfmu.cosim.wiring import READ, Pass
-from mbdfmu.errors import ModelError, StepFailed
-from mbdfmu.fmi.calls import DISCARD, FATAL, WARNING
+from mbdfmu.errors import Ended, ModelError, StepFailed
+from mbdfmu.fmi.calls import FATAL, WARNING
 from mbdfmu.fmi.instance import Instance, InstanceState
 from mbdfmu.fmi.lanes import lanes
 from mbdfmu.fmi.reading import FmuVariable
@@ -26,7 +26,10 @@ Call = Callable[[], None]
 
 
 class Final(StepFailed):
-    """An FMU takes no more steps, however small: it has ended the simulation, or must not be called again."""
+    """An FMU takes no more steps, however small: it must not be called again."""
+
+
+LAST = (Final, Gone, Ended)  # after which there are no other steps
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,8 @@ class Slave:
         self._reads: list[Call] = []
         self._writes: list[Call] = []
         self._follow: Callable[[], int] | None = None
-        self._step = instance.calls.stepper(repeatable=repeatable)
+        self.ended: Ended | None = None  # at its last communication point
+        self._step = instance.stepper(repeatable=repeatable)
 
     @property
     def time(self) -> float:
@@ -136,15 +140,20 @@ class Slave:
             raise StepFailed(f"FMU '{self.name}' follows no inputs during steps: {self._said()}")
 
     def advance(self, end: float) -> None:
-        """One step to `end`; StepFailed says why there is none, Final that there will be none."""
-        instance = self.instance
+        """One step to `end`; StepFailed says why there is none, Final or Ended that there will be none."""
         if not self._varies:
-            self._check_size(end - instance.time)
-        heard = len(instance.messages)
-        status = self._step(instance.time, end - instance.time)
-        if status > WARNING:
-            raise self._refusal(status, heard)
-        instance.time = end
+            self._check_size(end - self.time)
+        try:
+            self._step(end)
+        except Gone:  # which knows the name
+            raise
+        except Ended as error:
+            self.ended = Ended(self._named(str(error)), error.time)
+            if error.time < end:
+                raise self.ended from None
+        except StepFailed as error:
+            text = self._named(str(error))
+            raise Final(text) if self.instance.is_lost else StepFailed(text) from None
 
     def _check_size(self, size: float) -> None:
         self._size = self._size or size
@@ -164,7 +173,7 @@ class Slave:
         """Go back."""
         with self.naming():
             self.instance.restore(state.kept)
-        self.instance.time, self.began = state.time, state.began
+        self.instance.time, self.began, self.ended = state.time, state.began, None
 
     # ---- failures
 
@@ -192,11 +201,6 @@ class Slave:
                     self.instance.check_finite(variables, values.tolist())
 
         return call
-
-    def _refusal(self, status: int, heard: int) -> StepFailed:
-        if status == DISCARD and self.instance.calls.has_ended:
-            return Final(f"FMU '{self.name}' has ended the simulation at t = {self.time:g} s{self._said(heard)}")
-        return self._failure("doStep", status, heard)
 
     def _said(self, heard: int = 0) -> str:
         texts = [text.strip() for _, text in self.instance.messages[heard:]]

@@ -28,6 +28,7 @@ PYTHON: dict[str, Callable[[Any], Value]] = {
     "String": str,
 }
 OK, WARNING, DISCARD, ERROR, FATAL = range(5)  # of fmi2Status and fmi3Status
+LAST_SUCCESSFUL_TIME, TERMINATED = 2, 3  # of fmi2StatusKind
 
 _LOADING = threading.RLock()
 
@@ -146,13 +147,10 @@ class Calls2:
         """From now on what it says is heard, whatever else has used fmpy."""
         take_the_word()
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether it wants no more steps; asked after a step that it has discarded."""
-        return bool(self.fmu.getBooleanStatus(3))  # fmi2Terminated
-
-    def step(self, time: float, size: float) -> None:
-        self.fmu.doStep(currentCommunicationPoint=time, communicationStepSize=size)
+    def ended_at(self) -> float | None:
+        """The time up to which it went, after a step that it has discarded as it wants no more of them."""
+        fmu = self.fmu
+        return float(fmu.getRealStatus(LAST_SUCCESSFUL_TIME)) if fmu.getBooleanStatus(TERMINATED) else None
 
     def get_state(self) -> Any:
         return self.fmu.getFMUstate()
@@ -195,7 +193,7 @@ class Calls3:
         self._lines: dict[tuple[int, int], tuple[float, float, float]] = {}  # of inputs: time, value, slope
         self._time = 0.0
         self._begin: dict[str, Any] = {}
-        self.has_ended = False  # it wants no more steps
+        self._ended_at: float | None = None
         self.fmu = instantiate_fmu(
             folder, description, "CoSimulation", debug_logging=True, logger=logger,
             intermediate_update=self._update if self._followed else None,
@@ -272,7 +270,7 @@ class Calls3:
 
         def step(time: float, size: float) -> int:
             status = int(function(component, time, size, not repeatable, *told))
-            self._time, self.has_ended = time + size, terminate.value
+            self._time, self._ended_at = time + size, reached.value if terminate.value else None
             return DISCARD if status <= DISCARD and terminate.value else status
 
         return step
@@ -290,9 +288,9 @@ class Calls3:
         if references:
             self.fmu.setFloat64(references, [x for r in references for x in self._arrays[r]])
 
-    def step(self, time: float, size: float) -> None:
-        self.fmu.doStep(currentCommunicationPoint=time, communicationStepSize=size)
-        self._time = time + size
+    def ended_at(self) -> float | None:
+        """The time up to which it went, where it wanted no more steps after the last one."""
+        return self._ended_at
 
     def get_state(self) -> Any:
         arrays = {reference: list(values) for reference, values in self._arrays.items()}

@@ -93,7 +93,8 @@ def simulate(
             except Gone as gone:  # everything has been computed
                 crashed.append(str(gone))
             except StepFailed as failure:
-                recording = replace(recording, failure=failure)
+                if not recording.ended:  # then it has ended by itself
+                    recording = replace(recording, failure=failure)
     return _result(facts, recording, [*running.notes, *crashed], t_end)  # some are told when it is freed
 
 
@@ -227,14 +228,14 @@ def _start_name(facts: FmuInfo, name: str) -> str:
 
 def _result(facts: FmuInfo, recording: Recording, notes: list[str], t_end: float) -> Result:
     message = str(recording.failure or "")
-    if not message and (recording.interrupted or recording.time[-1] != t_end):
+    if not (message or recording.ended) and (recording.interrupted or recording.time[-1] != t_end):
         message = f"interrupted at t = {recording.time[-1] if len(recording.time) else 0:g} s of {t_end:g} s"
     result = Result(
         recording.time,
         {name: recording.values[:, k] for k, name in enumerate(recording.names)},
         {name: facts.variable(name).unit for name in recording.names},
         statistics=recording.statistics,
-        notes=tuple(notes),
+        notes=(recording.ended, *notes) if recording.ended else tuple(notes),
         complete=not message,
         message=message,
         model=facts.name,

@@ -10,13 +10,13 @@ import os
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mbdfmu.errors import ModelError, StepFailed
-from mbdfmu.fmi.calls import ERROR, FATAL, WARNING, Calls2, Calls3, loaded
+from mbdfmu.errors import Ended, ModelError, StepFailed
+from mbdfmu.fmi.calls import DISCARD, ERROR, FATAL, WARNING, Calls2, Calls3, loaded
 from mbdfmu.fmi.hearing import Messages
 from mbdfmu.fmi.host import hosting
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
@@ -103,10 +103,47 @@ class Instance:
         """Terminate; not for an FMU that has given up."""
         self.call(self.calls.terminate)
 
+    # ---- steps
+
+    def stepper(self, *, repeatable: bool = False) -> Callable[[float], None]:
+        """A function that steps to a time; StepFailed says why it does not, Ended that the FMU wants to go no further.
+
+        `repeatable`: steps may be taken back.
+        """
+        step = self.calls.stepper(repeatable=repeatable)
+
+        def advance(end: float) -> None:
+            heard = len(self.messages)
+            status = step(self.time, end - self.time)
+            if status > WARNING:
+                raise self._refused(status, heard, end)
+            self.time = end
+
+        return advance
+
+    def _refused(self, status: int, heard: int, end: float) -> StepFailed:
+        from fmpy.fmi1 import FMICallException
+
+        if status == DISCARD:
+            with suppress(FMICallException):  # it does not know what it is asked
+                reached = self.calls.ended_at()
+                if reached is not None:
+                    self.time = min(max(reached, self.time), end) if math.isfinite(reached) else self.time
+                    words = "; ".join(dict.fromkeys(text.strip() for _, text in self.messages[heard:]))
+                    told = f": {words}" if words else ""
+                    text = f"FMU '{self.facts.name}' has ended the simulation at t = {self.time:g} s{told}"
+                    return Ended(text, self.time)
+        return self.failure(FMICallException(function="doStep", status=status), heard)
+
     @property
     def notes(self) -> list[str]:
         """What the FMU has warned of."""
         return list(dict.fromkeys(f"warning: {text.strip()}" for level, text in self.messages if level == WARNING))
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it must not be called again, as it has said itself."""
+        return self._life.fatal
 
     # ---- states
 

@@ -34,6 +34,7 @@ CORNERS = 10  # at most, from one point to the next
 TOO_MUCH_WORK = "mxstep steps taken"  # as CVode says it
 _ASKED = ("getDerivatives", "getContinuousStateDerivatives", "getEventIndicators")  # in FMI 2.0 and 3.0
 _READ = ("getReal", "getFloat64", "getFloat32")
+_MAY_END = ("completedIntegratorStep", "newDiscreteStates", "updateDiscreteStates")  # the second number says so
 _STORED: dict[str, type] = {"Boolean": np.bool_, "Integer": np.int32, "Enumeration": np.int32}  # else real
 
 
@@ -54,8 +55,8 @@ class Integration:
 def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
     """The recorded variables, on both sides of events.
 
-    ModelError where the FMU cannot be loaded or refuses values, StepFailed where it or the integrator gives up. A run
-    that the FMU itself ends early (terminateSimulation) is a result that is not complete.
+    ModelError where the FMU cannot be loaded or refuses values, StepFailed where it or the integrator gives up. Where
+    the FMU itself wants to go no further (terminateSimulation) a note says so.
     """
     from fmpy import simulate_fmu
 
@@ -81,6 +82,7 @@ def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
     try:
         with _failures(facts, messages), _instance(facts, messages) as (folder, description, fmu):
             evaluations = _Evaluations(fmu, facts)
+            evaluations.before_the_end = lambda time: recorded and recorded.sample(time, force=True)
             if signals is not None:
                 _let_inputs_move(fmu, description, signals, run.t_start)
             found = simulate_fmu(
@@ -95,7 +97,8 @@ def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
             done = found[_wanted(found[TIME], run, pieces)]
             error.result = _result(facts, names, done, run.t_end, {"integrator_steps": steps}, str(error))
         raise
-    return _result(facts, names, found[_wanted(found[TIME], run, pieces)], run.t_end, {"integrator_steps": steps})
+    done = found[_wanted(found[TIME], run, pieces)]
+    return _result(facts, names, done, run.t_end, {"integrator_steps": steps}, ended=evaluations.has_ended)
 
 
 def integrate_alone(facts: FmuInfo, names: Sequence[str], run: Integration, alone: Alone) -> Result:
@@ -203,6 +206,8 @@ class _Evaluations:
         self._facts = facts
         self._time = 0.0
         self.failure: Exception | None = None  # after which nothing is asked any more
+        self.has_ended = False  # it wants to go no further
+        self.before_the_end: Callable[[float], Any] = lambda _: None
         self._placed = True  # the states are there that values are asked for
         self._names = {v.reference: v.name for v in reversed(facts.variables)}
         fmu.setTime = partial(self._at, fmu.setTime)
@@ -213,6 +218,9 @@ class _Evaluations:
         for name in _ASKED:
             if hasattr(fmu, name):
                 setattr(fmu, name, partial(self._ask, getattr(fmu, name)))
+        for name in _MAY_END:
+            if hasattr(fmu, name):
+                setattr(fmu, name, partial(self._hear_the_end, getattr(fmu, name)))
 
     def _at(self, call: Callable[..., Any], time: float) -> None:
         self._time = time
@@ -227,6 +235,14 @@ class _Evaluations:
                 at = f"FMU '{self._facts.name}' gave out {value} for '{name}' at t = {self._time:g} s"
                 raise StepFailed(f"{at}, which is not finite")
         return found
+
+    def _hear_the_end(self, call: Callable[..., Any]) -> Any:
+        """What is true at the end is recorded before fmpy leaves."""
+        answer = call()
+        if answer[1] and not self.has_ended:
+            self.has_ended = True
+            self.before_the_end(self._time)
+        return answer
 
     def _place(self, call: Callable[..., Any], values: Any, count: int) -> None:
         finite = bool(np.isfinite(np.ctypeslib.as_array(values, (count,))).all())
@@ -321,19 +337,20 @@ def _start(variable: FmuVariable) -> Any:
 
 def _result(
     facts: FmuInfo, names: Sequence[str], found: NDArray[Any], t_end: float, statistics: dict[str, int | float],
-    failure: str = "",
+    failure: str = "", *, ended: bool = False,
 ) -> Result:
     time = np.asarray(found[TIME], dtype=np.float64)
     near = 1e-9 * max(abs(t_end), float(np.ptp(time)))  # fmpy sums up its steps
-    ended = len(time) > 0 and time[-1] >= t_end - near
+    whole = len(time) > 0 and time[-1] >= t_end - near
     last = time[-1] if len(time) else 0.0
-    early = f"FMU '{facts.name}' ended its simulation at t = {last:g} s of {t_end:g} s"
+    short = "" if whole or ended else f"FMU '{facts.name}' came to t = {last:g} s of {t_end:g} s only"
     return Result(
         time,
         {name: np.asarray(found[name], dtype=np.float64) for name in names},
         {name: facts.variable(name).unit for name in names},
         statistics=statistics,
-        complete=ended and not failure,
-        message=failure or ("" if ended else early),
+        notes=(f"FMU '{facts.name}' has ended the simulation at t = {last:g} s",) if ended else (),
+        complete=not (failure or short),
+        message=failure or short,
         model=facts.name,
     )

@@ -36,7 +36,7 @@ DYING = 2.0  # s, for a process to end that has nothing more to do
 WORDS = 5  # last lines that it has printed, in a message
 CALLED = {  # by FMI, where that has another word
     "prepare": "setupExperiment", "enter_initialisation": "enterInitializationMode",
-    "leave_initialisation": "exitInitializationMode", "step": "doStep", "set_slope": "setRealInputDerivatives",
+    "leave_initialisation": "exitInitializationMode", "set_slope": "setRealInputDerivatives",
     "get_state": "getFMUState", "set_state": "setFMUState", "free_state": "freeFMUState",
 }  # fmt: skip
 ANSWER, REFUSED, FAILED, HEARD = range(4)  # kinds of messages: a value, a ModelError, a status, something on the way
@@ -238,13 +238,10 @@ class RemoteCalls:
     def take_the_word(self) -> None:
         """What it says is heard anyway."""
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether it wants no more steps."""
-        return bool(self._ask("has_ended"))
-
-    def step(self, time: float, size: float) -> None:
-        self._ask("step", time, size)
+    def ended_at(self) -> float | None:
+        """The time up to which it went, where it wants no more steps."""
+        found: float | None = self._ask("ended_at")
+        return found
 
     def get_state(self) -> Any:
         return self._ask("get_state")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mbdfmu.errors import ModelError, StepFailed, did_you_mean
 from mbdfmu.fmi.calls import PYTHON
+from mbdfmu.fmi.host import hosting
 from mbdfmu.fmi.instance import Experiment, Instance, InstanceState, said
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
 from mbdfmu.fmi.remote import Alone, Gone
@@ -45,6 +46,7 @@ class FmuSimulation:
         self, facts: FmuInfo, names: Sequence[str], *, follows: bool = False, alone: Alone | None = None
     ) -> None:
         self._fmu = Instance(facts, follows=follows, alone=alone)
+        self._step = self._fmu.stepper()
         self._facts = facts
         self._inputs: _Lines = {}
         follows_lines = facts.capabilities.get("canInterpolateInputs", False)
@@ -179,10 +181,12 @@ class FmuSimulation:
         self.advance(self.time + size)
 
     def advance(self, time: float) -> None:
-        """One communication step that ends at `time`; StepFailed says why there is none."""
+        """One communication step that ends at `time`; StepFailed says why not, Ended that there is no other."""
         self._check_size(time - self.time)
-        self._fmu.call(self._fmu.calls.step, self.time, time - self.time)
-        self._fmu.time = time
+        self._fmu.check_open()
+        with hosting():
+            self._fmu.calls.take_the_word()
+            self._step(time)
         self.statistics["communication_steps"] += 1
 
     def _check_size(self, size: float) -> None:

@@ -130,9 +130,6 @@ class Served:
     def _doStep(self, function: int, time: float, size: float) -> int:
         return int(self._functions[function](time, size))
 
-    def _has_ended(self) -> bool:
-        return self.calls.has_ended
-
     def _get_state(self) -> int:
         key = max(self._states, default=0) + 1
         self._states[key] = self.calls.get_state()

@@ -1,6 +1,8 @@
-/* An FMU of FMI 2.0 for co-simulation that does the worst in one function, as the environment variable HOSTILE says:
- * FUNCTION:ACTION. It is y = sin(6 t) + u otherwise. Faults of doStep wait until t = 0.5 s. */
+/* An FMU of FMI 2.0 and 3.0 for co-simulation that does the worst in one function, as the environment variable HOSTILE
+ * says: FUNCTION:ACTION. It is y = sin(6 t) + u otherwise. Faults of doStep wait until t = 0.5 s. With step:end it wants
+ * no more steps: in FMI 2.0 it discards a step after half of it, in FMI 3.0 it takes it whole and says so. */
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,7 @@ typedef struct {
 } Callbacks;
 typedef struct {
     double t, u, y;
+    int ended;
     Callbacks callbacks;
 } Instance;
 
@@ -93,21 +96,32 @@ Status fmi2SetReal(void* c, const uint32_t refs[], size_t n, const double values
     if (n) ((Instance*)c)->u = values[n - 1];
     return act(c, "set");
 }
+static int wants_to_end(double t) {
+    const char* given = getenv("HOSTILE");
+    return t > 0.5 && given && !strcmp(given, "step:end");
+}
+static void move(Instance* i, double t) {
+    i->t = t;
+    i->y = sin(6 * t) + i->u;
+}
 Status fmi2DoStep(void* c, double t, double size, int final) {
     (void)final;
     Instance* i = c;
-    i->t = t + size;
-    i->y = sin(6 * i->t) + i->u;
-    return i->t > 0.5 ? act(i, "step") : OK;
+    i->ended = wants_to_end(t + size);
+    move(i, t + (i->ended ? size / 2 : size));
+    return i->ended ? DISCARD : i->t > 0.5 ? act(i, "step") : OK;
 }
 Status fmi2CancelStep(void* c) {
     (void)c;
     return ERROR;
 }
 Status fmi2GetBooleanStatus(void* c, int kind, int* value) {
-    (void)c;
-    *value = kind == 3 && getenv("HOSTILE") && !strcmp(getenv("HOSTILE"), "step:discard") && getenv("HOSTILE_ENDED");
+    *value = kind == 3 && ((Instance*)c)->ended;
     return OK;
+}
+Status fmi2GetRealStatus(void* c, int kind, double* value) {
+    *value = ((Instance*)c)->t;
+    return kind == 2 ? OK : DISCARD;
 }
 
 #define UNUSED(name)          \
@@ -119,4 +133,66 @@ UNUSED(fmi2GetInteger) UNUSED(fmi2GetBoolean) UNUSED(fmi2GetString) UNUSED(fmi2S
 UNUSED(fmi2SetString) UNUSED(fmi2GetFMUstate) UNUSED(fmi2SetFMUstate) UNUSED(fmi2FreeFMUstate)
 UNUSED(fmi2SerializedFMUstateSize) UNUSED(fmi2SerializeFMUstate) UNUSED(fmi2DeSerializeFMUstate)
 UNUSED(fmi2GetDirectionalDerivative) UNUSED(fmi2SetRealInputDerivatives) UNUSED(fmi2GetRealOutputDerivatives)
-UNUSED(fmi2GetStatus) UNUSED(fmi2GetRealStatus) UNUSED(fmi2GetIntegerStatus) UNUSED(fmi2GetStringStatus)
+UNUSED(fmi2GetStatus) UNUSED(fmi2GetIntegerStatus) UNUSED(fmi2GetStringStatus)
+
+typedef void (*Log)(void*, Status, const char*, const char*);
+
+const char* fmi3GetVersion(void) { return "3.0"; }
+void* fmi3InstantiateCoSimulation(const char* name, const char* token, const char* where, bool visible, bool logging,
+                                  bool events, bool early, const uint32_t asked[], size_t n, void* environment, Log log,
+                                  void* update) {
+    (void)name, (void)token, (void)where, (void)visible, (void)logging, (void)events, (void)early, (void)asked;
+    (void)n, (void)environment, (void)log, (void)update;
+    return calloc(1, sizeof(Instance));
+}
+void fmi3FreeInstance(void* c) { free(c); }
+Status fmi3EnterInitializationMode(void* c, bool given, double tolerance, double t, bool ends, double end) {
+    (void)given, (void)tolerance, (void)ends, (void)end;
+    ((Instance*)c)->t = t;
+    return OK;
+}
+Status fmi3ExitInitializationMode(void* c) {
+    (void)c;
+    return OK;
+}
+Status fmi3Terminate(void* c) {
+    (void)c;
+    return OK;
+}
+Status fmi3GetFloat64(void* c, const uint32_t refs[], size_t n, double values[], size_t count) {
+    (void)count;
+    return fmi2GetReal(c, refs, n, values);
+}
+Status fmi3SetFloat64(void* c, const uint32_t refs[], size_t n, const double values[], size_t count) {
+    (void)count;
+    return fmi2SetReal(c, refs, n, values);
+}
+Status fmi3DoStep(void* c, double t, double size, bool final, bool* event, bool* terminate, bool* early,
+                  double* reached) {
+    (void)final;
+    move(c, t + size);
+    *event = *early = false;
+    *terminate = wants_to_end(t + size);
+    *reached = t + size;
+    return OK;
+}
+
+/* fmpy wants all of them to be there. */
+UNUSED(fmi3ActivateModelPartition) UNUSED(fmi3CompletedIntegratorStep) UNUSED(fmi3DeserializeFMUState)
+UNUSED(fmi3EnterConfigurationMode) UNUSED(fmi3EnterContinuousTimeMode) UNUSED(fmi3EnterEventMode)
+UNUSED(fmi3EnterStepMode) UNUSED(fmi3EvaluateDiscreteStates) UNUSED(fmi3ExitConfigurationMode)
+UNUSED(fmi3FreeFMUState) UNUSED(fmi3GetAdjointDerivative) UNUSED(fmi3GetBinary) UNUSED(fmi3GetBoolean)
+UNUSED(fmi3GetClock) UNUSED(fmi3GetContinuousStateDerivatives) UNUSED(fmi3GetContinuousStates)
+UNUSED(fmi3GetDirectionalDerivative) UNUSED(fmi3GetEventIndicators) UNUSED(fmi3GetFMUState) UNUSED(fmi3GetFloat32)
+UNUSED(fmi3GetInt16) UNUSED(fmi3GetInt32) UNUSED(fmi3GetInt64) UNUSED(fmi3GetInt8) UNUSED(fmi3GetIntervalDecimal)
+UNUSED(fmi3GetIntervalFraction) UNUSED(fmi3GetNominalsOfContinuousStates) UNUSED(fmi3GetNumberOfContinuousStates)
+UNUSED(fmi3GetNumberOfEventIndicators) UNUSED(fmi3GetNumberOfVariableDependencies) UNUSED(fmi3GetOutputDerivatives)
+UNUSED(fmi3GetShiftDecimal) UNUSED(fmi3GetShiftFraction) UNUSED(fmi3GetString) UNUSED(fmi3GetUInt16)
+UNUSED(fmi3GetUInt32) UNUSED(fmi3GetUInt64) UNUSED(fmi3GetUInt8) UNUSED(fmi3GetVariableDependencies)
+UNUSED(fmi3InstantiateModelExchange) UNUSED(fmi3InstantiateScheduledExecution) UNUSED(fmi3Reset)
+UNUSED(fmi3SerializeFMUState) UNUSED(fmi3SerializedFMUStateSize) UNUSED(fmi3SetBinary) UNUSED(fmi3SetBoolean)
+UNUSED(fmi3SetClock) UNUSED(fmi3SetContinuousStates) UNUSED(fmi3SetDebugLogging) UNUSED(fmi3SetFMUState)
+UNUSED(fmi3SetFloat32) UNUSED(fmi3SetInt16) UNUSED(fmi3SetInt32) UNUSED(fmi3SetInt64) UNUSED(fmi3SetInt8)
+UNUSED(fmi3SetIntervalDecimal) UNUSED(fmi3SetIntervalFraction) UNUSED(fmi3SetShiftDecimal)
+UNUSED(fmi3SetShiftFraction) UNUSED(fmi3SetString) UNUSED(fmi3SetTime) UNUSED(fmi3SetUInt16) UNUSED(fmi3SetUInt32)
+UNUSED(fmi3SetUInt64) UNUSED(fmi3SetUInt8) UNUSED(fmi3UpdateDiscreteStates)

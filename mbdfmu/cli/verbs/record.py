@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,9 @@ from mbdfmu.cli.printing import example
 from mbdfmu.cli.progress import progress_bar
 from mbdfmu.cli.targets import fmu_file, isolation, own_processes
 from mbdfmu.cli.values import assignments, constant, not_negative, output_folder, positive, word
+
+if TYPE_CHECKING:
+    from mbdfmu.results import Result
 
 
 @click.command(
@@ -68,9 +71,18 @@ def command(
     )
     if folder is not None:
         folder.mkdir(exist_ok=True)
+    notes: list[str] = []
+    simulate = partial(fmi.simulate, **isolation(isolate, time_limit))
+
+    def run(*arguments: Any, **settings: Any) -> Result:
+        result = simulate(*arguments, **settings)
+        notes.extend(result.notes)
+        return result
+
     with progress_bar(given.t_end or facts.stop_time) as progress:
         written = record(
-            path, folder, given, inputs=inputs, signals=signals, replace_old=force, progress=progress,
-            run=partial(fmi.simulate, **isolation(isolate, time_limit)),
+            path, folder, given, inputs=inputs, signals=signals, replace_old=force, progress=progress, run=run
         )  # fmt: skip
+    for note in notes:
+        click.echo(note)
     click.echo(f"wrote {', '.join(map(str, written))}")
