@@ -266,7 +266,7 @@ def test_ctrl_c_ends_a_run_of_ours_and_is_a_failed_step_to_others(tmp_path: Path
     assert not result.complete
     assert "interrupted at t = 0.2" in result.message
     with pytest.raises(SystemExit, match="130"):
-        main(["simulate", str(path), "-t", "1", "--dt", "0.1", "-o", str(tmp_path / "x.csv")])
+        main(["simulate", str(path), "-t", "1", "--dt", "0.1", "-o", str(tmp_path / "x.csv"), "--no-isolate"])
     with opened(path) as fmu:
         fmu.begin()
         fmu.doStep(0.0, 0.2)

@@ -655,7 +655,7 @@ private:
             group.reached = size <= enough;
             return group.reached ? Verdict::reached : Verdict::goes_on;
         }
-        const double rate = std::max(size / before, fastest);                                    // eq. 43
+        const double rate = size / before;                                                       // eq. 43
         group.reached = size <= rounding() || (rate < 1 && rate / (1 - rate) * size <= enough);  // eq. 45
         if (fresh > 0 && rate > 0.5 && noise(now)) group.reached = true;                         // no better
         if (group.reached) return Verdict::reached;

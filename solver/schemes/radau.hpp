@@ -454,9 +454,10 @@ private:
 
     // A correction of this size: how the iteration goes on. The first one is judged by the rate of the last step, in a
     // longer step by its root: what is predicted there reaches far, and a matrix that knows of stiffness which has gone
-    // since (friction that stuck and slides) makes corrections look small.
+    // since (friction that stuck and slides) makes corrections look small. None vouches for more than a thousandth of
+    // itself: after one that went far astray the next is much smaller, and may still be far off.
     Verdict judge(const State& st, Iteration& c, double size) {
-        constexpr double longer = 1.1;
+        constexpr double longer = 1.1, fastest = 1e-3;
         if (c.number > 1) c.rate = std::max(size / c.size, fastest);
         c.size = size;
         const bool known = c.derived_at > 0 || h_ <= longer * counter(st, LAST_H);

@@ -99,9 +99,6 @@ public:
 
 protected:
     static constexpr double slowest = 1e-5;  // of units in a step: from rest, that is a motion at least
-    // The rate at which Newton's iteration may be taken to converge: a correction after one that went far astray is
-    // much smaller, and may still be far off (T5.8).
-    static constexpr double fastest = 1e-3;
     double tolerance_ = 1e-6;
 
     // 1/s, at which units of length and angle are travelled (T12.2); no less than `least`.
