@@ -33,7 +33,9 @@ MODEL = "%model/description"  # HDF5 dataset; too long for an attribute, and no 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(Table):
-    """The table of a run and its story; `complete` is False and `message` says why where the run ended early.
+    """The table of a run and its story; `message` says why a run ended early.
+
+    Then `complete` is False, unless the FMU wanted to go no further.
 
     `notes` are what a reader of the values has to know, such as reactions that are not unique.
 

@@ -99,7 +99,7 @@ class Recorder:
         return Result(
             np.array([t for t, *_ in self._rows]), columns, run.units() | dict.fromkeys(of_bonds, "J"),
             statistics=run.statistics, notes=(*([ended] if ended else []), *run.notes),
-            complete=not message, message=message, model=name,
+            complete=not message, message=message or ended, model=name,
         )  # fmt: skip
 
 

@@ -237,7 +237,7 @@ def _result(facts: FmuInfo, recording: Recording, notes: list[str], t_end: float
         statistics=recording.statistics,
         notes=(recording.ended, *notes) if recording.ended else tuple(notes),
         complete=not message,
-        message=message,
+        message=message or recording.ended,
         model=facts.name,
     )
     if recording.failure is not None:

@@ -343,14 +343,15 @@ def _result(
     near = 1e-9 * max(abs(t_end), float(np.ptp(time)))  # fmpy sums up its steps
     whole = len(time) > 0 and time[-1] >= t_end - near
     last = time[-1] if len(time) else 0.0
+    wish = f"FMU '{facts.name}' has ended the simulation at t = {last:g} s" if ended else ""
     short = "" if whole or ended else f"FMU '{facts.name}' came to t = {last:g} s of {t_end:g} s only"
     return Result(
         time,
         {name: np.asarray(found[name], dtype=np.float64) for name in names},
         {name: facts.variable(name).unit for name in names},
         statistics=statistics,
-        notes=(f"FMU '{facts.name}' has ended the simulation at t = {last:g} s",) if ended else (),
+        notes=(wish,) if wish else (),
         complete=not (failure or short),
-        message=failure or short,
+        message=failure or short or wish,
         model=facts.name,
     )
