@@ -9,11 +9,12 @@ import zipfile
 from pathlib import Path
 
 SOURCE = Path(__file__).parent / "native" / "hostile.c"
+EXPERIMENT = 'startTime="0" stopTime="1" stepSize="0.01"'
 GUID = "{8c4e810f-3df3-4a00-8276-176fa3c9f9e1}"
 DESCRIPTION = f"""<?xml version="1.0" encoding="UTF-8"?>
 <fmiModelDescription fmiVersion="2.0" modelName="Hostile" guid="{GUID}">
   <CoSimulation modelIdentifier="hostile" canHandleVariableCommunicationStepSize="true"/>
-  <DefaultExperiment startTime="0" stopTime="1" stepSize="0.01"/>
+  <DefaultExperiment {EXPERIMENT}/>
   <ModelVariables>
     <ScalarVariable name="y" valueReference="0" causality="output"><Real/></ScalarVariable>
     <ScalarVariable name="u" valueReference="1" causality="input"><Real start="0"/></ScalarVariable>
@@ -26,7 +27,7 @@ DESCRIPTION = f"""<?xml version="1.0" encoding="UTF-8"?>
 DESCRIPTION_3 = f"""<?xml version="1.0" encoding="UTF-8"?>
 <fmiModelDescription fmiVersion="3.0" modelName="Hostile" instantiationToken="{GUID}">
   <CoSimulation modelIdentifier="hostile" canHandleVariableCommunicationStepSize="true"/>
-  <DefaultExperiment startTime="0" stopTime="1" stepSize="0.01"/>
+  <DefaultExperiment {EXPERIMENT}/>
   <ModelVariables>
     <Float64 name="time" valueReference="2" causality="independent" variability="continuous"/>
     <Float64 name="y" valueReference="0" causality="output"/>
@@ -37,13 +38,14 @@ DESCRIPTION_3 = f"""<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
-def build(folder: Path, version: int = 2) -> Path:
+def build(folder: Path, version: int = 2, experiment: str = EXPERIMENT) -> Path:
     """The FMU for this platform."""
     compiler = os.environ.get("CC") or (sysconfig.get_config_var("CC") or "cc").split()[0]
     library = folder / "hostile.so"
     subprocess.run([compiler, "-shared", "-fPIC", "-O0", "-w", str(SOURCE), "-o", str(library), "-lm"], check=True)
     fmu = folder / "Hostile.fmu"
     with zipfile.ZipFile(fmu, "w") as archive:
-        archive.writestr("modelDescription.xml", DESCRIPTION if version == 2 else DESCRIPTION_3)
+        description = DESCRIPTION if version == 2 else DESCRIPTION_3
+        archive.writestr("modelDescription.xml", description.replace(EXPERIMENT, experiment))
         archive.write(library, f"binaries/{'linux64' if version == 2 else 'x86_64-linux'}/hostile.so")
     return fmu

@@ -261,3 +261,32 @@ def test_a_limit_is_a_time(limit: Any, wave: Path) -> None:
     assert done.exit_code == 2 and "leave out --no-isolate" in done.output
     done = command("simulate", "pendulum", "--isolate", "-t", 1)
     assert done.exit_code == 2 and "are for FMUs" in done.output
+
+
+def test_a_run_begins_where_the_default_experiment_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    fmu = build_hostile(tmp_path, experiment='startTime="2" stopTime="3" stepSize="0.1"')
+
+    def times(*words: object) -> list[float]:
+        done = command("simulate", fmu, *words, "-o", "out.csv")
+        assert done.exit_code == 0, done.output
+        rows = [line.split(",") for line in Path("out.csv").read_text().splitlines()[1:]]
+        assert float(rows[-1][1]) == pytest.approx(np.sin(6 * float(rows[-1][0])))
+        return [float(row[0]) for row in rows]
+
+    assert (times()[0], times()[-1], len(times())) == (2.0, 3.0, 11)
+    assert (times("--start", "2.5")[0], times("--start", "2.5")[-1]) == (2.5, 3.0)
+    assert times("--start", "0", "-t", "1")[-1] == 1.0
+    assert mbd.fmu.simulate(fmu).time[0] == 2.0
+    with mbd.fmu.open(fmu) as simulation:
+        assert simulation.time == 2.0
+    for words, said in (
+        (["--start", "4"], "t_end must lie behind the start at 4 s, found 3 s"),
+        (["--start", "1", "--start", "2"], "an FMU begins at one time, found 1, 2"),
+        (["--start", "soon"], "--start must be NAME=VALUE, or the time at which an FMU begins, found 'soon'"),
+    ):
+        done = command("simulate", fmu, *words)
+        assert done.exit_code == 2 and said in done.output
+    assert command("record", fmu, "--start", "2.5").exit_code == 0
+    assert "StartTime, 2.5" in Path("Hostile_ref.opt").read_text()
+    assert command("compare", fmu).exit_code == 0

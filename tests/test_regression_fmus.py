@@ -540,7 +540,7 @@ def test_a_folder_is_compared_with_a_verdict_for_each(wave: Path) -> None:
         ("compare {folder}/Wave.fmu --time-limit 5 --no-isolate", "only a process of its own can be stopped"),
         ("record {folder}/none.fmu", "there is no such FMU"),
         ("record {folder}/Wave.fmu -o {folder}/Wave.fmu", "is a file; give the name of a folder"),
-        ("record {folder}/Wave.fmu --force", "names no stop time; give the end time: -t SECONDS"),
+        ("record {folder}/Wave.fmu --force", "names no stop time; give the end time: t_end (-t SECONDS)"),
     ],
 )
 def test_wrong_use_is_refused(line: str, message: str, wave: Path) -> None:

@@ -51,6 +51,19 @@ def isolation(isolate: bool | None, time_limit: float | None) -> dict[str, Any]:
     return {"isolate": isolate is not False, "time_limit": time_limit}
 
 
+def begin_of(start: Iterable[str]) -> tuple[tuple[str, ...], float | None]:
+    """What `--start` says of an FMU: start values, and the time among them at which it begins."""
+    times = [text for text in start if "=" not in text]
+    if len(times) > 1:
+        raise ModelError(f"--start: an FMU begins at one time, found {', '.join(times)}")
+    try:
+        begin = constant(times[0]) if times else None
+    except ModelError:
+        allowed = "NAME=VALUE, or the time at which an FMU begins"
+        raise ModelError(f"--start must be {allowed}, found '{times[0]}'") from None
+    return tuple(text for text in start if text not in times), begin
+
+
 def is_fmu(target: str) -> bool:
     """Whether the target means an FMU."""
     return target.lower().endswith(".fmu")

@@ -38,7 +38,7 @@ def simulate(
     t_end: float | None = None,
     step_output: float | None = None,
     *,
-    t_start: float = 0.0,
+    t_start: float | None = None,
     parameters: Mapping[str, Value] | None = None,
     start: Mapping[str, float] | None = None,
     inputs: Any = None,
@@ -64,9 +64,7 @@ def simulate(
     """
     facts = info(path)
     kind = runnable(facts, kind)
-    t_end = facts.stop_time if t_end is None else t_end
-    if t_end is None:
-        raise ModelError(f"FMU '{facts.name}' names no stop time; give t_end")
+    t_start, t_end = time_span(facts, t_start, t_end)
     duration = t_end - t_start
     if step_output is None:
         step_output = facts.step or duration / DEFAULT_POINTS
@@ -101,7 +99,7 @@ def simulate(
 def open(
     path: str | os.PathLike[str],
     *,
-    t_start: float = 0.0,
+    t_start: float | None = None,
     t_end: float | None = None,
     parameters: Mapping[str, Value] | None = None,
     start: Mapping[str, float] | None = None,
@@ -119,6 +117,7 @@ def open(
     """
     facts = info(path)
     runnable(facts, CO_SIMULATION)
+    t_start = (facts.start_time or 0.0) if t_start is None else t_start
     begin = {name: ([t_start], [value]) for name, value in (inputs or {}).items()}
     schedule = InputSchedule.make(begin, _inputs(facts))
     alone = isolation(isolate, time_limit, endless=True)
@@ -144,6 +143,20 @@ def isolation(isolate: bool, time_limit: float | None, *, endless: bool = False)
     if time_limit is not None:
         return Alone(float(time_limit))
     return Alone(math.inf if endless else TIME_LIMIT) if isolate else None
+
+
+def time_span(facts: FmuInfo, t_start: float | None, t_end: float | None) -> tuple[float, float]:
+    """Begin and end of a run, s: what is not given is that of the FMU's default experiment."""
+    t_start = (facts.start_time or 0.0) if t_start is None else t_start
+    t_end = facts.stop_time if t_end is None else t_end
+    if t_end is None:
+        raise ModelError(f"FMU '{facts.name}' names no stop time; give the end time: t_end (-t SECONDS)")
+    for name, value in (("t_start", t_start), ("t_end", t_end)):
+        if not (isinstance(value, Real) and math.isfinite(value)):
+            raise ModelError(f"{name} must be a finite number of seconds, found {value!r}")
+    if t_end <= t_start:
+        raise ModelError(f"FMU '{facts.name}': t_end must lie behind the start at {t_start:g} s, found {t_end:g} s")
+    return t_start, t_end
 
 
 def _tolerance(facts: FmuInfo, given: float | None) -> float | None:

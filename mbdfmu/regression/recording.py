@@ -16,7 +16,7 @@ from mbdfmu import fmi
 from mbdfmu.analyses.simulate import output_times
 from mbdfmu.errors import ModelError
 from mbdfmu.files import atomic
-from mbdfmu.fmi.harness import DEFAULT_POINTS, input_schedule
+from mbdfmu.fmi.harness import DEFAULT_POINTS, input_schedule, time_span
 from mbdfmu.fmi.reading import FmuInfo
 from mbdfmu.fmi.references import options_csv, table_csv
 from mbdfmu.regression.references import INPUTS, OPTIONS, RESULT, STORY
@@ -76,11 +76,7 @@ def _lines(facts: FmuInfo, inputs: Any, told: Conditions) -> Table | None:
 
 def _complete(conditions: Conditions, facts: FmuInfo) -> Conditions:
     """All that the run depends on, said: a later default must not change it."""
-    t_start = facts.start_time if conditions.t_start is None else conditions.t_start
-    t_start = t_start or 0.0
-    t_end = facts.stop_time if conditions.t_end is None else conditions.t_end
-    if t_end is None:
-        raise ModelError(f"FMU '{facts.name}' names no stop time; give the end time: -t SECONDS")
+    t_start, t_end = time_span(facts, conditions.t_start, conditions.t_end)
     return replace(
         conditions,
         t_start=t_start,

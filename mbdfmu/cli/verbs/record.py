@@ -10,7 +10,7 @@ import click
 
 from mbdfmu.cli.printing import example
 from mbdfmu.cli.progress import progress_bar
-from mbdfmu.cli.targets import fmu_file, isolation, own_processes
+from mbdfmu.cli.targets import begin_of, fmu_file, isolation, own_processes
 from mbdfmu.cli.values import assignments, constant, not_negative, output_folder, positive, word
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @click.option("-t", "--time", "t_end", type=positive, metavar="SECONDS", help="End time; the FMU's if not given.")
 @click.option("--dt", "step", type=positive, metavar="SECONDS", help="Between communication points; the FMU's.")
 @click.option("--set", "parameters", multiple=True, metavar="NAME=VALUE", help="Parameter of the FMU; repeatable.")
-@click.option("--start", multiple=True, metavar="NAME=VALUE", help="Start value of a coordinate; repeatable.")
+@click.option("--start", multiple=True, metavar="NAME=VALUE|SECONDS", help="Start value, or time; repeatable.")
 @click.option("--tolerance", type=positive, metavar="NUMBER", help="Of the FMU's solver; the FMU's.")
 @click.option("--record", "signals", multiple=True, metavar="PATTERN", help="Signals to keep; the outputs; repeatable.")
 @click.option("--rtol", type=not_negative, metavar="NUMBER", help="For comparisons: allowed part of each range.")
@@ -58,15 +58,18 @@ def command(
     those of the FMI cross-check rules.
     """
     from mbdfmu import fmi
+    from mbdfmu.fmi.harness import time_span
     from mbdfmu.regression import record
     from mbdfmu.regression.story import Conditions
 
     path = fmu_file(fmu)
     facts = fmi.info(path)
     words = {v.name for v in facts.variables if v.type == "String" or v.choices}
+    values, begin = begin_of(start)
     given = Conditions(
         parameters=assignments("--set", parameters, lambda name, text: text if name in words else constant(text)),
-        start=assignments("--start", start, lambda _, text: constant(text)),
+        start=assignments("--start", values, lambda _, text: constant(text)),
+        t_start=begin,
         **conditions,
     )
     if folder is not None:
@@ -79,7 +82,8 @@ def command(
         notes.extend(result.notes)
         return result
 
-    with progress_bar(given.t_end or facts.stop_time) as progress:
+    begin, t_end = time_span(facts, begin, given.t_end)
+    with progress_bar(t_end, begin=begin) as progress:
         written = record(
             path, folder, given, inputs=inputs, signals=signals, replace_old=force, progress=progress, run=run
         )  # fmt: skip

@@ -13,7 +13,7 @@ from mbdfmu.cli.delivery import deliver, kept
 from mbdfmu.cli.drawing import need_matplotlib
 from mbdfmu.cli.printing import example
 from mbdfmu.cli.progress import progress_bar
-from mbdfmu.cli.targets import allow_python, fmu_file, is_fmu, isolation, load_model, own_processes
+from mbdfmu.cli.targets import allow_python, begin_of, fmu_file, is_fmu, isolation, load_model, own_processes
 from mbdfmu.cli.values import assignments, constant, output_file, positive, word
 from mbdfmu.errors import ModelError
 
@@ -68,8 +68,9 @@ class Request:
 @click.option(
     "--start",
     multiple=True,
-    metavar="NAME=VALUE|equilibrium|FILE.json",
-    help="Start value of a coordinate or its rate, kept when the joints are closed; or where to begin: at rest.",
+    metavar="NAME=VALUE|equilibrium|FILE.json|SECONDS",
+    help="Start value of a coordinate or its rate, kept when the joints are closed; or where to begin: at rest, or an "
+    "FMU at another time than that of its default experiment.",
 )
 @click.option("--input", "inputs", metavar="FILE", help="CSV file with inputs over time: time [s],name [unit],...")
 @click.option(
@@ -107,10 +108,11 @@ class Request:
 )
 @allow_python
 def command(target: str, output: Path | None, plot: bool, **given: Any) -> None:
-    """Simulate a MODEL or FMU from time 0.
+    """Simulate a MODEL or FMU.
 
-    Prints the work done and, if no file is asked for, the final values. Ends with 1 if the run fails and with 130
-    after Ctrl-C; what was computed until then is written.
+    A model from time 0, an FMU from the start of its default experiment. Prints the work done and, if no file is asked
+    for, the final values. Ends with 1 if the run fails and with 130 after Ctrl-C; what was computed until then is
+    written.
     """
     if plot:
         need_matplotlib()
@@ -236,6 +238,7 @@ def _shown(result: Result, request: Request, outputs: list[str]) -> list[str]:
 
 def _run_fmu(target: str, request: Request) -> tuple[Result, list[str]]:
     from mbdfmu import fmi
+    from mbdfmu.fmi.harness import time_span
 
     path = fmu_file(target)
     if request.assemble is not None:
@@ -243,13 +246,13 @@ def _run_fmu(target: str, request: Request) -> tuple[Result, list[str]]:
     if any(map(_is_rest, request.start)):
         raise ModelError("--start equilibrium is for models; an FMU begins where it was exported to begin")
     facts = fmi.info(path)
-    t_end = request.t_end or facts.stop_time
-    if not t_end:
-        raise ModelError(f"FMU '{facts.name}' names no stop time; give the end time: -t SECONDS")
+    values, begin = begin_of(request.start)
+    request = replace(request, start=values)
+    begin, t_end = time_span(facts, begin, request.t_end)
     alone = isolation(request.isolate, request.time_limit)
     arguments = alone | _fmu_arguments(request, {v.name for v in facts.variables if v.type == "String" or v.choices})
-    with progress_bar(t_end) as progress:
-        result = kept(lambda: fmi.simulate(path, t_end, request.dt, progress=progress, **arguments))
+    with progress_bar(t_end, begin=begin) as progress:
+        result = kept(lambda: fmi.simulate(path, t_end, request.dt, t_start=begin, progress=progress, **arguments))
     return result, _shown(result, request, [v.name for v in facts.variables if v.causality == "output"])
 
 
