@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from mbdfmu.blob import doubles, ints, lines, pack, text
+from mbdfmu.collecting import without_collection
 from mbdfmu.coordinates import QUATERNION, ROTATIONS, SOLVED
 from mbdfmu.description import GROUND, Description
 from mbdfmu.expressions import Curve, Graph, Node, compile_tape, postorder, sign, switching
-from mbdfmu.expressions.graph import without_collection
 from mbdfmu.expressions.opcodes import ADD, AND, DIV, LOAD, MUL, NEG, OR, SELECT, SUB
 from mbdfmu.frames import Kernel, Row
 from mbdfmu.resolution import Written

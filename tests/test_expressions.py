@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mbdfmu import expressions as ex
+from mbdfmu.collecting import without_collection
 from mbdfmu.errors import ExpressionError, ModelError, did_you_mean
-from mbdfmu.expressions.graph import postorder, without_collection
+from mbdfmu.expressions.graph import postorder
 from mbdfmu.expressions.opcodes import BY_CODE, CONST, EXACT, LOAD, LOOKUP, OPCODES, OPERATIONS
 
 DEEP = 100_000

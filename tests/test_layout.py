@@ -18,7 +18,7 @@ PACKAGE = ROOT / "mbdfmu"
 # `__init__` the public face.
 ORDER = (
     ("errors",),
-    ("files",),
+    ("collecting", "files"),
     ("blob",),
     ("registry",),
     ("calling",),

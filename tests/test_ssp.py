@@ -18,6 +18,7 @@ from lxml import etree
 import mbdfmu as mbd
 from mbdfmu.cosim import System
 from mbdfmu.cosim.ssp import package
+from mbdfmu.fmi import unpacking
 from mbdfmu.fmi.reading import DESCRIPTION
 
 MAIN = package.MAIN
@@ -652,7 +653,7 @@ def test_archives_that_would_grow_beyond_all_measure_are_refused(
     path = tmp_path / "bomb.ssp"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(MAIN, description(system([component("sky", SKY)])))
-        archive.writestr(SKY, bytes(package.SUSPECT + 1))
+        archive.writestr(SKY, bytes(unpacking.SUSPECT + 1))
     assert "would grow from" in problems_of(path)[0]
     monkeypatch.setattr(package, "LARGEST", 1 << 20)
     assert "have more than 1 MiB" in problems_of(path)[0]

@@ -6,10 +6,8 @@ Nodes are compared by identity; whoever iterates over a `support` and wants the 
 
 from __future__ import annotations
 
-import gc
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -255,23 +253,6 @@ class Graph:
                 continue
             union = support if union <= support else union | support
         return self._supports.setdefault(union, union)
-
-
-@contextmanager
-def without_collection() -> Iterator[None]:
-    """Let the garbage collector rest while a graph grows.
-
-    A graph is a great many small tuples that all live as long as it does: looking through them again and again for
-    garbage takes a quarter of the time of compiling a large model. The pause holds for the whole process: what other
-    threads leave behind in cycles waits until the graph is complete.
-    """
-    resting = not gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if not resting:
-            gc.enable()
 
 
 def postorder(roots: Iterable[Node], wanted: Callable[[Node], bool] | None = None) -> list[Node]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from mbdfmu.fmi.hearing import Messages, callbacks_for, take_the_word
 from mbdfmu.fmi.reading import DESCRIPTION, REALS, FmuInfo, FmuVariable
 from mbdfmu.fmi.types import Value
+from mbdfmu.fmi.unpacking import unpack
 
 PYTHON: dict[str, Callable[[Any], Value]] = {
     **dict.fromkeys(REALS, float),
@@ -49,9 +50,9 @@ def loading() -> Iterator[None]:
 
 def loaded(facts: FmuInfo, folder: str, messages: Messages, *, follows: bool) -> Calls2 | Calls3:
     """An instance of the FMU, unpacked into the folder; `follows`: inputs may change within steps."""
-    from fmpy import extract, read_model_description
+    from fmpy import read_model_description
 
-    extract(os.fspath(facts.path), folder)
+    unpack(facts.path, folder)
     description = read_model_description(folder, validate=False)
     kind = Calls2 if facts.fmi_version.startswith("2") else Calls3
     with loading():

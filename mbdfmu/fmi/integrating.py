@@ -23,6 +23,7 @@ from mbdfmu.fmi.instance import said
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
 from mbdfmu.fmi.remote import Alone, Gone, Process
 from mbdfmu.fmi.types import Value
+from mbdfmu.fmi.unpacking import unpack
 from mbdfmu.fmi.variables import rate_of
 from mbdfmu.results import Result
 from mbdfmu.tabular import TIME, Table
@@ -155,10 +156,10 @@ def _wanted(time: NDArray[np.float64], run: Integration, pieces: int) -> NDArray
 @contextmanager
 def _instance(facts: FmuInfo, messages: Messages) -> Iterator[tuple[str, Any, Any]]:
     """The folder of the unpacked FMU, its description, and an instance, which nobody touches after a failure."""
-    from fmpy import extract, instantiate_fmu, read_model_description
+    from fmpy import instantiate_fmu, read_model_description
 
     with tempfile.TemporaryDirectory(prefix="mbdfmu_", ignore_cleanup_errors=True) as folder:
-        extract(os.fspath(facts.path), folder)
+        unpack(facts.path, folder)
         description = read_model_description(folder, validate=False)
         try:
             with loading():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import math
 import os
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,9 +14,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from mbdfmu.collecting import without_collection
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.fmi.binaries import oldest_glibc
 from mbdfmu.fmi.types import Value
+from mbdfmu.fmi.unpacking import check_archive
 
 KINDS = {
     "coSimulation": "co-simulation",
@@ -105,10 +108,16 @@ class FmuInfo:
 
 def info(path: str | os.PathLike[str]) -> FmuInfo:
     """Read an FMU file of FMI 1, 2 or 3."""
-    description, names, glibc = _read(Path(path))
+    with without_collection():
+        return _info(Path(path))
+
+
+def _info(path: Path) -> FmuInfo:
+    description, names, glibc = _read(path)
+    _check_identifiers(path, description)
     experiment = description.defaultExperiment
     return FmuInfo(
-        path=Path(path),
+        path=path,
         name=description.modelName,
         text=description.description or "",
         fmi_version=description.fmiVersion,
@@ -138,6 +147,7 @@ def _read(path: Path) -> tuple[Any, set[str], dict[str, str]]:
         raise ModelError(f"{path}: there is no such file")
     try:
         with zipfile.ZipFile(path) as archive:
+            check_archive(archive)
             names = set(archive.namelist())
             if DESCRIPTION not in names:
                 raise ModelError(f"{path}: is no FMU: it has no {DESCRIPTION}; name a file that a tool has exported")
@@ -151,6 +161,15 @@ def _read(path: Path) -> tuple[Any, set[str], dict[str, str]]:
         raise
     except Exception as error:  # fmpy raises whatever its XML and zip libraries do
         raise ModelError(f"{path}: cannot be read as an FMU: {error}") from error
+
+
+def _check_identifiers(path: Path, description: Any) -> None:
+    """The name of the library: another one than C allows could lead to a file from elsewhere."""
+    for attribute, kind in KINDS.items():
+        found = getattr(getattr(description, attribute), "modelIdentifier", None)
+        if found is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", found):
+            allowed = "letters, digits and _, beginning with none of the digits, as a name in C"
+            raise ModelError(f"{path}: {DESCRIPTION}: modelIdentifier {found!r} of {kind}: must be {allowed}")
 
 
 def _described(path: Path) -> Any:
@@ -218,8 +237,8 @@ def _variable(v: Any, element: int = 0) -> FmuVariable:
 
 
 def _choices(declared: Any) -> dict[str, int]:
-    items = getattr(declared, "items", None) or ()
-    return {item.name: int(item.value) for item in items}
+    items = getattr(declared, "items", None) if declared is not None else None
+    return {item.name: int(item.value) for item in items} if items else {}
 
 
 def _start(v: Any, element: int) -> Value | None:

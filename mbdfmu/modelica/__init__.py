@@ -8,8 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from mbdfmu.analyses import Simulation
+from mbdfmu.collecting import without_collection
 from mbdfmu.errors import ModelError, did_you_mean
-from mbdfmu.expressions.graph import without_collection
 from mbdfmu.files import atomic
 from mbdfmu.lowering import Lowered
 from mbdfmu.modelica import equations, multibody, wrapper

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from mbdfmu.collecting import without_collection
 from mbdfmu.description import GROUND, Coordinate, Description, Rest
 from mbdfmu.errors import ModelError
 from mbdfmu.expressions import Node, evaluate, less, maximum, select, sqrt
-from mbdfmu.expressions.graph import without_collection
 from mbdfmu.resolution import ANY, PARAMETERS
 from mbdfmu.signals import table
 from mbdfmu.signals.bounds import bounded

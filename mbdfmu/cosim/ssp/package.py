@@ -24,11 +24,11 @@ from mbdfmu.description.messages import listed
 from mbdfmu.description.reading import read_bytes
 from mbdfmu.description.values import shown
 from mbdfmu.errors import ModelError, did_you_mean
+from mbdfmu.fmi.unpacking import is_bomb
 
 MAIN = "SystemStructure.ssd"
 LARGEST = 4 << 30  # bytes of all that is unpacked
 LARGEST_XML = 64 << 20  # bytes
-SUSPECT, RATIO = 64 << 20, 200  # what is larger than that and shrinks by more than this is no FMU
 _DAMAGE = (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError, OSError, ValueError)
 
 
@@ -146,7 +146,7 @@ class Archive(Package):
         if self._left < 0:
             raise ModelError(f"{entry.filename!r}: the files have more than {LARGEST >> 20} MiB; unpack the archive "
                              f"yourself and load its {MAIN}")  # fmt: skip
-        if entry.file_size > max(SUSPECT, RATIO * entry.compress_size):
+        if is_bomb(entry):
             raise ModelError(f"{entry.filename!r} would grow from {entry.compress_size} to {entry.file_size} bytes, "
                              f"as no FMU does; unpack the archive yourself and load its {MAIN}")  # fmt: skip
         self.unpacked = self.unpacked or Unpacked()
