@@ -249,11 +249,42 @@ def test_a_loop_is_solved_where_the_master_iterates(folder: Path) -> None:
     assert result["minus.y"] == pytest.approx(np.full(3, 1.2), abs=1e-11)
 
 
-def test_a_loop_that_does_not_settle_is_named(folder: Path, tmp_path: Path) -> None:
-    export(through("half", "3*u + 1"), tmp_path)
+@pytest.mark.parametrize("law", ["3*u + 1", "4*u + 1", "-7*u", "200*u - 3", "2 - u - u^3", "40*sin(u) + exp(-u^2)"])
+def test_a_loop_of_any_gain_is_solved(law: str, folder: Path, tmp_path: Path) -> None:
+    """Values that pass round and round settle where the gain is below 1; of -2 they grew."""
+    export(through("half", law), tmp_path)
     shutil.copy(folder / "minus.fmu", tmp_path)
-    with pytest.raises(ModelError, match=r"does not settle in 100 rounds at t = 0 s"):
-        loop(tmp_path, iterations=10).simulate(0.2, 0.1)
+    result = loop(tmp_path, iterations=10).simulate(0.2, 0.1, record=["half.y", "minus.y"])
+    names = {"sin": np.sin, "exp": np.exp, "u": result["minus.y"]}
+    assert result["half.y"] == pytest.approx(eval(law.replace("^", "**"), names), rel=1e-10, abs=1e-10)
+    assert result["minus.y"] == pytest.approx(2 - result["half.y"] / 2, rel=1e-10)
+
+
+def test_coupled_loops_are_solved(folder: Path, tmp_path: Path) -> None:
+    """Rings of four FMUs with gains up to 5 in each, two of which share an FMU's output."""
+    for gains in np.random.default_rng(21).uniform(-5, 5, (10, 4)):
+        system, names = System("ring", master={"iterations": 5}), "abcd"
+        for name, gain in zip(names, gains, strict=True):
+            (tmp_path / name).mkdir(exist_ok=True)
+            export(through(name, f"{gain}*u + 1"), tmp_path / name)
+            system.add(name, tmp_path / name / f"{name}.fmu")
+        for target, source in zip(names, names[1:] + names[0], strict=True):
+            system.connect(f"{target}.u", f"{source}.y")
+        y = system.simulate(0.2, 0.1, record=["*.y"])
+        matrix = np.eye(4) - gains[:, None] * np.roll(np.eye(4), 1, axis=1)
+        exact = np.linalg.solve(matrix, np.ones(4))
+        found = [y[f"{name}.y"][-1] for name in names]
+        assert found == pytest.approx(exact, rel=1e-9 * np.linalg.cond(matrix))
+
+
+def test_a_loop_without_solution_is_named_and_no_bad_advice_is_given(folder: Path, tmp_path: Path) -> None:
+    for law, gain in (("-2*u + 1", "1"), ("if(u > 2, 9, -9)", None)):
+        export(through("half", law), tmp_path)
+        shutil.copy(folder / "minus.fmu", tmp_path)
+        with pytest.raises(ModelError, match=r"does not settle in 100 rounds at t = 0 s") as caught:
+            loop(tmp_path, iterations=10).simulate(0.2, 0.1)
+        if gain:
+            assert f"its gain is about {gain}, so that with a delayed coupling" in str(caught.value)
 
 
 def test_a_delayed_coupling_takes_the_value_of_the_last_point(folder: Path) -> None:

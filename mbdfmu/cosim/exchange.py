@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mbdfmu.cosim.acceleration import Anderson
 from mbdfmu.cosim.slave import Slave
 from mbdfmu.cosim.wiring import READ, Wiring
 from mbdfmu.errors import StepFailed
@@ -83,22 +84,27 @@ class Exchange:
 
     def settle(self, time: float) -> None:
         """While the FMUs are initialised: values pass until they stay."""
+        places = self._sources_of(range(len(self.links)))
+        solver = Anderson(self._sizes_of(places))
         for k in range(ROUNDS):
-            before = self.U.copy()
+            before, given = self.U.copy(), self.Y[places]
             if k < 2:  # what is delayed is to stay, or its loop would have to settle
                 self.late[:] = self.Y
             self._pass(time)
             change = np.abs(self.U - before)
-            self.measure()
-            if np.all(change <= SETTLED * self.size):
+            if np.all(change <= SETTLED * np.maximum(self.size, np.abs(self.U))):
+                self.measure()
                 return
-        raise StepFailed(self._restless("the initial value", change, time))
+            if k >= 2:  # before, values may only have been on their way
+                self.Y[places] = solver.next(given, self.Y[places])
+        raise StepFailed(self._restless("the initial value", change, time, solver.gain))
 
     def run(self, time: float) -> None:
         """Values pass between the FMUs that are at this time."""
-        self._pass(time)
         if self._torn.size:
             self._solve_loops(time)
+        else:
+            self._pass(time)
 
     def _pass(self, time: float) -> None:
         for slave, call in self._passes:
@@ -106,17 +112,35 @@ class Exchange:
                 call()
 
     def _solve_loops(self, time: float) -> None:
-        """Fixed-point iteration of what depends on itself at once."""
+        """Accelerated fixed-point iteration of what depends on itself at once (docs/theory.md, 21.6)."""
+        torn, places = self._torn, self._sources_of(self._torn)
+        solver = Anderson(self._sizes_of(places))
         change = np.zeros(len(self.U))
         for _ in range(ROUNDS):
-            found = self.at(self._torn)
-            change[self._torn] = np.abs(found - self.U[self._torn])
-            if np.all(change[self._torn] <= SETTLED * np.maximum(np.abs(found), self.size[self._torn])):
-                return
+            given = self.Y[places]
             self._pass(time)
-        raise StepFailed(self._restless("the algebraic loop", change, time))
+            found = self.at(torn)
+            change[torn] = np.abs(found - self.U[torn])
+            if np.all(change[torn] <= SETTLED * np.maximum(np.abs(found), self.size[torn])):
+                return
+            self.Y[places] = solver.next(given, self.Y[places])
+        raise StepFailed(self._restless("the algebraic loop", change, time, solver.gain))
 
-    def _restless(self, what: str, change: Vector, time: float) -> str:
+    def _sources_of(self, inputs: Iterable[int]) -> NDArray[np.int_]:
+        """Where in Y these inputs come from, as far as they may take any value."""
+        found = {int(self.source[k]) for k in inputs if self.links[k].source and self.links[k].continuous}
+        return np.array(sorted(found), dtype=int)
+
+    def _sizes_of(self, places: NDArray[np.int_]) -> Vector:
+        """Usual sizes of what stands at these places of Y."""
+        size = np.zeros(len(self.Y))
+        np.maximum.at(size, self.source, self.size / np.where(self._factor == 0, 1, np.abs(self._factor)))
+        return size[places]
+
+    def _restless(self, what: str, change: Vector, time: float, gain: float) -> str:
         link = self.links[int(np.argmax(np.where(np.isfinite(change), change, np.inf)))]
         cure = 'give one of the couplings around it "delayed": true'
+        if gain >= 1:
+            cure = (f"its gain is about {gain:.2g}, so that with a delayed coupling it would grow from point to point; "
+                    "look for a wrong sign, factor or unit, or close the loop inside of one FMU")  # fmt: skip
         return f"{what} of {'.'.join(link.target)} does not settle in {ROUNDS} rounds at t = {time:g} s; {cure}"

@@ -313,7 +313,10 @@ def _loop_message(order: _Order, loop: Sequence[Place]) -> str:
     names = [".".join(place) for pair in zip(loop, sources, strict=True) for place in pair]
     unsaid = sorted({fmu for fmu, name in sources if order.fmus[fmu].dependencies.get(name, ()) is None})
     reason = f" (FMU {', '.join(unsaid)} does not say what its outputs depend on)" if unsaid else ""
-    cure = 'give one of these couplings "delayed": true, or let the master solve it: "iterations": 20'
+    cure = (
+        'let the master solve it: "iterations": 20; or, where the gain around the loop is below 1, give one of these '
+        'couplings "delayed": true'
+    )
     return f"couplings: an algebraic loop, {' <- '.join([*names, names[0]])}{reason}; {cure}"
 
 
