@@ -7,9 +7,12 @@ from pathlib import Path
 
 import fmpy
 import numpy as np
+from fmpy.fmi1 import FMICallException
 from numpy.typing import NDArray
 from scipy.integrate import DOP853
 from test_model_exchange import FMU2Exchange, opened
+
+from mbdfmu.fmi.calls import DISCARD
 
 Vector = NDArray[np.float64]
 Piece = Callable[[float], Vector]  # the states at a time within a step
@@ -41,7 +44,16 @@ def dop853(path: Path, end: float, tolerance: float, names: list[str]) -> list[f
     """Error-controlled steps of order 8; what happens within one is found on its dense output."""
 
     def steps(fmu: FMU2Exchange, t: float, until: float) -> Steps:
-        solver = DOP853(fmu.slope, t, fmu.x, until, rtol=tolerance, atol=tolerance * fmu.nominals)
+        def slope(now: float, x: Vector) -> Vector:
+            if not np.isfinite(x).all():  # of the stages behind such a one
+                return np.full_like(x, np.nan)
+            try:
+                return fmu.slope(now, x)
+            except FMICallException as error:  # a discarded one asks for a smaller step, as nan does
+                assert error.status == DISCARD
+                return np.full_like(x, np.nan)
+
+        solver = DOP853(slope, t, fmu.x, until, rtol=tolerance, atol=tolerance * fmu.nominals)
         while solver.status == "running":
             begin = solver.t
             assert solver.step() is None

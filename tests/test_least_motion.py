@@ -110,10 +110,15 @@ def increments(q0: np.ndarray, q: np.ndarray, bodies: int) -> np.ndarray:
     return d
 
 
+def inertia(compiled: CompiledModel, q0: np.ndarray) -> np.ndarray:
+    nv, zero = compiled.nv, np.zeros(compiled.nv)
+    found: np.ndarray = compiled.jacobian(0.0, q0, zero, zero, np.zeros(compiled.nc)).toarray()[:nv, :nv]
+    return found
+
+
 def nearest(compiled: CompiledModel, q0: np.ndarray) -> np.ndarray | None:
     """The smallest motion that closes the joints, by the SQP of SciPy; it gives up where rows repeat each other."""
-    nv, zero = compiled.nv, np.zeros(compiled.nv)
-    mass = compiled.jacobian(0.0, q0, zero, zero, np.zeros(compiled.nc)).toarray()[:nv, :nv]
+    zero, mass = np.zeros(compiled.nv), inertia(compiled, q0)
     found = minimize(
         lambda d: d @ mass @ d / 2,
         zero,
@@ -126,7 +131,7 @@ def nearest(compiled: CompiledModel, q0: np.ndarray) -> np.ndarray | None:
 
 
 def test_no_closed_pose_nearby_is_nearer_to_the_guess(counts: Callable[..., int]) -> None:
-    """Against an SQP that starts at the guess; 1e-7 is what its line search leaves."""
+    """Against an SQP that starts at the guess; 1e-7 is what its line search leaves, where it finds no farther pose."""
     compared = 0
     for seed in range(counts(200, 0.06)):
         rng = np.random.default_rng(seed)
@@ -137,7 +142,9 @@ def test_no_closed_pose_nearby_is_nearer_to_the_guess(counts: Callable[..., int]
         d = nearest(compiled, q0)
         if d is not None:
             compared += 1
-            assert np.abs(increments(q0, compiled.start(assemble=True)[0], n) - d).max() < 1e-7, seed
+            found = increments(q0, compiled.start(assemble=True)[0], n)
+            mass = inertia(compiled, q0)
+            assert np.abs(found - d).max() < 1e-7 or found @ mass @ found < 0.99 * d @ mass @ d, seed
     assert compared >= 4
 
 

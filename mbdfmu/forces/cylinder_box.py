@@ -17,7 +17,8 @@ from mbdfmu.frames import Resolve
 from mbdfmu.vectors import Components, combined, directed, dot, length, minus, step_along, unit
 
 _FLAT = 1e-3  # of a rim inclined by less to a face the lowest point moves to the middle
-_DEEPEST = 0.25  # of the radius: to this depth all is continuous
+_DEEPEST = 0.25  # of the radius: depth at which the inner cylinder meets the box
+_NEAR = 0.05  # of the radius: distance of an inner disc from which on its arm is whole
 
 
 class CylinderBox(Contact, name="cylinder_box"):
@@ -121,10 +122,12 @@ class _Meeting(NamedTuple):
         """From a point of the inner axis towards the point of its disc that is nearest to the box (T4.28).
 
         Against a face the first guess is right, against an edge one turn of projecting on both is added. Each is
-        continuous, as nothing inside the box is asked for its way out.
+        continuous: the way out of the box, which jumps inside of it, counts less and less where the centre comes near,
+        and inside no more.
         """
-        _, away = self.box.distance(centre)
-        guess = self._held(tuple(-c / _FLAT for c in away), 1.0)
+        distance, away = self.box.distance(centre)
+        outside = clamp(distance / (_NEAR * self.radius), 0.0, 1.0)
+        guess = tuple(outside * c for c in self._held(tuple(-c / _FLAT for c in away), 1.0))
         radius = self.inner[0]
         nearest = self.box.nearest(step_along(centre, radius, guess))
         return self._held(minus(nearest, centre), radius)  # type: ignore[arg-type]
