@@ -389,14 +389,29 @@ def thrown(kind: str, rng: np.random.Generator) -> dict[str, dict[str, float]]:
 
 @pytest.mark.parametrize("kind", SHAPES)
 def test_elastic_impacts_lose_nothing_in_any_pose(kind: str, counts: Any) -> None:
-    """Of both bodies together, faces, edges and corners; the error of the scheme at this tolerance is some 1e-4."""
+    """Of both bodies together, faces, edges and corners; the error is that of the scheme, some 1e-4 at 1e-8."""
     bodies, rng, hit = two_bodies(kind), np.random.default_rng(1), 0
     for _ in range(counts(400, 0.03)):
-        result = bodies.simulate(0.4, 0.002, tolerance=1e-8, **thrown(kind, rng))  # type: ignore[arg-type]
-        total = result["energy.kinetic"] + result["energy.potential"]
-        hit += bool(np.any(result["c.energy"] > 1e-3 * total[0]))
-        np.testing.assert_allclose(total, total[0], rtol=1e-3)
+        throw = thrown(kind, rng)
+        drift, pressed = of_energy(bodies, throw, 1e-8)
+        hit += pressed
+        assert drift < 1e-3 or of_energy(bodies, throw, 1e-10)[0] < min(1e-3, drift / 4)
     assert hit > 5
+
+
+def of_energy(bodies: mbd.Model, throw: dict[str, dict[str, float]], tolerance: float) -> tuple[float, bool]:
+    """By how much it drifts, as a part of all; whether there was an impact."""
+    result = bodies.simulate(0.4, 0.002, tolerance=tolerance, **throw)  # type: ignore[arg-type]
+    total = result["energy.kinetic"] + result["energy.potential"]
+    return float(np.max(np.abs(total / total[0] - 1))), bool(np.any(result["c.energy"] > 1e-3 * total[0]))
+
+
+@pytest.mark.parametrize("pose", [84, 289, 350])
+def test_an_edge_that_runs_into_the_end_of_a_cylinder_changes_no_energy(pose: int) -> None:
+    """Where the box reached the inner disc of an end its points jumped: six times the energy came of nothing."""
+    rng = np.random.default_rng(1)
+    throw = [thrown("cylinder_box", rng) for _ in range(pose + 1)][-1]
+    assert of_energy(two_bodies("cylinder_box"), throw, 1e-8)[0] < 1e-3
 
 
 def test_a_tilting_cylinder_that_drops_on_its_rim_gains_nothing() -> None:

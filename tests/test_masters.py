@@ -25,7 +25,7 @@ import mbdfmu as mbd
 from mbdfmu.fmi.reading import FmuInfo
 
 STEPS = 50
-CLOSE = 1e-9  # of the largest value of a variable; it is less, where clocks are those that are assumed here
+CLOSE = 1e-8  # of the largest value: rounding decides where an iteration ends, for a thousandth of the tolerance
 # Amplitudes that move a model of human size and break none.
 AMPLITUDES = {"N": 20.0, "N.m": 5.0, "m": 0.02, "rad": 0.05}
 SIZES: dict[str, dict[str, int]] = {"chain": {"N": 3}, "chain3d": {"N": 3}, "ring": {"N": 5}}
