@@ -15,7 +15,7 @@ class Anderson:
 
     From pairs of x and f = G(x) - x it takes the combination with weights of sum 1 whose f is smallest, and goes on
     from there. With one unknown that is the secant method; of a linear G of n unknowns it finds the fixed point after
-    n + 1 rounds, whatever its gain.
+    n + 1 rounds, whatever its gain (docs/theory.md, T21.8).
     """
 
     def __init__(self, scale: Vector) -> None:

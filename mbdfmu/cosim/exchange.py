@@ -112,7 +112,7 @@ class Exchange:
                 call()
 
     def _solve_loops(self, time: float) -> None:
-        """Accelerated fixed-point iteration of what depends on itself at once (docs/theory.md, 21.6)."""
+        """Accelerated fixed-point iteration of what depends on itself at once (docs/theory.md, T21.8)."""
         torn, places = self._torn, self._sources_of(self._torn)
         solver = Anderson(self._sizes_of(places))
         change = np.zeros(len(self.U))
