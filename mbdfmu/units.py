@@ -114,6 +114,12 @@ def unit(text: str) -> Unit:
     return Unit(text=_written(powers), exponents=exponents, factor=factor, si=_written(si))
 
 
+def bare(text: str) -> str:
+    """A unit as other tools write it, without the brackets that some put around it."""
+    text = text.strip()
+    return text[1:-1].strip() if text.startswith("[") and text.endswith("]") else text
+
+
 def display_units(text: str) -> tuple[Unit, ...]:
     """The units that a quantity computed in the SI unit `text` may be shown in; empty if none is customary."""
     return tuple(unit(name) for name in _DISPLAY.get(unit(text).text, ()))

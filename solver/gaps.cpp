@@ -85,9 +85,11 @@ double Gaps::part(const End& begin, double t, const End& end, double h, double r
     s.settle_turned(q_end_.data());
     to_.q = q_end_.data();
     begin_.part = 0, end_.part = 1;
-    see(to_, end_, s.gaps.size());
-    if (closed(end_)) return 1;
+    if (all_closed_) see(to_, end_, s.gaps.size());  // they are likely to stay so: rates are not needed then
+    if (all_closed_ && closed(end_)) return 1;
     see(to_, end_);
+    all_closed_ = closed(end_);
+    if (all_closed_) return 1;
     see(from_, begin_);
     set_limits(rounding);
     const double free = clear(begin_, end_, finest);

@@ -44,6 +44,7 @@ private:
     End from_{}, to_{};
     double t_ = 0, h_ = 0;
     std::size_t passed_ = 0;
+    bool all_closed_ = false;  // when they were seen last
 
     void see(const End& at, View& view, std::size_t count);
     void see(const End& at, View& view) { see(at, view, view.seen.size()); }

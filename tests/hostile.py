@@ -38,14 +38,17 @@ DESCRIPTION_3 = f"""<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
-def build(folder: Path, version: int = 2, experiment: str = EXPERIMENT) -> Path:
-    """The FMU for this platform."""
+def build(folder: Path, version: int = 2, edits: dict[str, str] | None = None) -> Path:
+    """The FMU for this platform, with other words in its description."""
     compiler = os.environ.get("CC") or (sysconfig.get_config_var("CC") or "cc").split()[0]
     library = folder / "hostile.so"
     subprocess.run([compiler, "-shared", "-fPIC", "-O0", "-w", str(SOURCE), "-o", str(library), "-lm"], check=True)
     fmu = folder / "Hostile.fmu"
     with zipfile.ZipFile(fmu, "w") as archive:
         description = DESCRIPTION if version == 2 else DESCRIPTION_3
-        archive.writestr("modelDescription.xml", description.replace(EXPERIMENT, experiment))
+        for old, new in (edits or {}).items():
+            assert old in description
+            description = description.replace(old, new)
+        archive.writestr("modelDescription.xml", description)
         archive.write(library, f"binaries/{'linux64' if version == 2 else 'x86_64-linux'}/hostile.so")
     return fmu

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from coupled_fmus import actuator, exact, export, mass, pair, through
+from hostile import build as build_hostile
 from pythonfmu.builder import FmuBuilder
 
 import mbdfmu as mbd
@@ -285,6 +286,41 @@ def test_a_loop_without_solution_is_named_and_no_bad_advice_is_given(folder: Pat
             loop(tmp_path, iterations=10).simulate(0.2, 0.1)
         if gain:
             assert f"its gain is about {gain}, so that with a delayed coupling" in str(caught.value)
+
+
+def test_an_item_of_an_enumeration_passes_as_its_number(tmp_path: Path) -> None:
+    items = '<TypeDefinitions><SimpleType name="Gear"><Enumeration><Item name="low" value="1"/><Item name="high" ' \
+        'value="2"/></Enumeration></SimpleType></TypeDefinitions><ModelVariables>'  # fmt: skip
+    discrete = 'causality="output" variability="discrete"'
+    source = {
+        "<ModelVariables>": items, "<Real/>": '<Enumeration declaredType="Gear"/>', 'causality="output"': discrete,
+    }  # fmt: skip
+    target = {'<Real start="0"/>': '<Integer start="0"/>'}
+    target['causality="input"'] = 'causality="input" variability="discrete"'
+    system = System("gears")
+    for name, edits in (("one", source), ("two", target)):
+        (tmp_path / name).mkdir()
+        system.add(name, build_hostile(tmp_path / name, edits=edits))
+    system.connect("two.u", "one.y")
+    assert system.check().notes == ("two.u (Integer) is the number of the item that one.y names",)
+    result = system.simulate(0.2, 0.1, record=["one.y", "two.y"])
+    assert result["one.y"].tolist() == [2, 2, 2]
+    assert result["two.y"][1:] == pytest.approx(2 + np.sin(6 * result.time[1:]))
+
+
+@pytest.mark.parametrize(("found", "factor"), [("[m]", 1.0), ("[ mm ]", 1e-3), ("m", 1.0)])
+def test_units_in_brackets_are_units(found: str, factor: float, tmp_path: Path) -> None:
+    def unit(name: str) -> dict[str, str]:
+        defined = f'<UnitDefinitions><Unit name="{name}"/></UnitDefinitions><ModelVariables>'
+        real = f'<Real unit="{name}"'
+        return {"<ModelVariables>": defined, "<Real/>": f"{real}/>", "<Real start": f"{real} start"}
+
+    system = System("units")
+    for name, written in (("one", found), ("two", "m")):
+        (tmp_path / name).mkdir()
+        system.add(name, build_hostile(tmp_path / name, edits=unit(written)))
+    system.connect("two.u", "one.y")
+    assert system.check().links[0].factor == pytest.approx(factor)
 
 
 def test_a_delayed_coupling_takes_the_value_of_the_last_point(folder: Path) -> None:

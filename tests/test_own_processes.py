@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from fmu_suite import Fault, build
+from hostile import EXPERIMENT
 from hostile import build as build_hostile
 
 import mbdfmu as mbd
@@ -265,7 +266,7 @@ def test_a_limit_is_a_time(limit: Any, wave: Path) -> None:
 
 def test_a_run_begins_where_the_default_experiment_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    fmu = build_hostile(tmp_path, experiment='startTime="2" stopTime="3" stepSize="0.1"')
+    fmu = build_hostile(tmp_path, edits={EXPERIMENT: 'startTime="2" stopTime="3" stepSize="0.1"'})
 
     def times(*words: object) -> list[float]:
         done = command("simulate", fmu, *words, "-o", "out.csv")

@@ -23,6 +23,7 @@ ENERGY, RESIDUAL = "energy", "residual_energy"  # what a bond gives, beside vari
 _WHOLE = "whole numbers"
 _KINDS = {"Boolean": "Boolean", "String": "String", "Binary": "Binary", "Clock": "Clock", "Enumeration": "Enumeration"}
 _COUPLED = ("number", _WHOLE, "Boolean", "Enumeration")
+_PASSING = {(_WHOLE, "number"), ("Enumeration", _WHOLE)}
 
 Place = tuple[str, str]  # FMU and variable
 
@@ -142,9 +143,9 @@ def _kind(v: FmuVariable) -> str:
 
 
 def _check_kinds(source: FmuVariable, name: str, end: FmuVariable) -> None:
-    """Whole numbers pass as numbers, everything else as what it is."""
+    """Whole numbers pass as numbers, items of an enumeration as whole numbers, everything else as what it is."""
     found, wanted = _kind(source), _kind(end)
-    if found not in _COUPLED or (found != wanted and (found, wanted) != (_WHOLE, "number")):
+    if found not in _COUPLED or (found != wanted and (found, wanted) not in _PASSING):
         raise ModelError(f"is {end.type}, {name} is {source.type}; couple variables of one type")
 
 
@@ -324,7 +325,10 @@ def _notes(links: Iterable[Link], fmus: Mapping[str, FmuInfo]) -> Iterator[str]:
     for link in links:
         if link.source is None:
             continue
-        found, wanted = (fmus[fmu].variable(name).unit for fmu, name in (link.source, link.target))
+        source, end = (fmus[fmu].variable(name) for fmu, name in (link.source, link.target))
+        if _kind(source) == "Enumeration" and _kind(end) == _WHOLE:
+            yield f"{'.'.join(link.target)} ({end.type}) is the number of the item that {'.'.join(link.source)} names"
+        found, wanted = source.unit, end.unit
         if found and wanted and found != wanted and link.factor != 1.0:
             yield f"{'.'.join(link.target)} [{wanted}] is {link.factor:g} times {'.'.join(link.source)} [{found}]"
 

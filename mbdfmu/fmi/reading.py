@@ -19,6 +19,7 @@ from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.fmi.binaries import oldest_glibc
 from mbdfmu.fmi.types import Value
 from mbdfmu.fmi.unpacking import check_archive
+from mbdfmu.units import bare
 
 KINDS = {
     "coSimulation": "co-simulation",
@@ -223,7 +224,7 @@ def _variable(v: Any, element: int = 0) -> FmuVariable:
         type=v.type,
         causality=v.causality,
         variability=v.variability or "",
-        unit=v.unit or (v.declaredType.unit if v.declaredType is not None else None) or "",
+        unit=bare(v.unit or (v.declaredType.unit if v.declaredType is not None else None) or ""),
         start=_start(v, element),
         minimum=_number(v.min),
         maximum=_number(v.max),

@@ -111,6 +111,15 @@ Status fmi2DoStep(void* c, double t, double size, int final) {
     move(i, t + (i->ended ? size / 2 : size));
     return i->ended ? DISCARD : i->t > 0.5 ? act(i, "step") : OK;
 }
+Status fmi2GetInteger(void* c, const uint32_t refs[], size_t n, int values[]) {
+    for (size_t k = 0; k < n; ++k) values[k] = refs[k] == 0 ? 2 : (int)((Instance*)c)->u;
+    return OK;
+}
+Status fmi2SetInteger(void* c, const uint32_t refs[], size_t n, const int values[]) {
+    (void)refs;
+    if (n) ((Instance*)c)->u = values[n - 1];
+    return OK;
+}
 Status fmi2CancelStep(void* c) {
     (void)c;
     return ERROR;
@@ -129,7 +138,7 @@ Status fmi2GetRealStatus(void* c, int kind, double* value) {
         (void)c;              \
         return ERROR;         \
     }
-UNUSED(fmi2GetInteger) UNUSED(fmi2GetBoolean) UNUSED(fmi2GetString) UNUSED(fmi2SetInteger) UNUSED(fmi2SetBoolean)
+UNUSED(fmi2GetBoolean) UNUSED(fmi2GetString) UNUSED(fmi2SetBoolean)
 UNUSED(fmi2SetString) UNUSED(fmi2GetFMUstate) UNUSED(fmi2SetFMUstate) UNUSED(fmi2FreeFMUstate)
 UNUSED(fmi2SerializedFMUstateSize) UNUSED(fmi2SerializeFMUstate) UNUSED(fmi2DeSerializeFMUstate)
 UNUSED(fmi2GetDirectionalDerivative) UNUSED(fmi2SetRealInputDerivatives) UNUSED(fmi2GetRealOutputDerivatives)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mbdfmu.cosim.ssp.markup import Tag
 from mbdfmu.errors import ModelError
-from mbdfmu.units import BASE, unit
+from mbdfmu.units import BASE, bare, unit
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Units:
         return Affine(one.factor / other.factor, (one.offset - other.offset) / other.factor)
 
     def _named(self, name: str) -> Definition | None:
-        return self._defined.get(name) or ours(name)
+        return self._defined.get(name) or ours(bare(name))
 
 
 def ours(name: str) -> Definition | None:
