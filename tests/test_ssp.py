@@ -232,6 +232,18 @@ def test_what_is_written_is_valid(fmus: Path, tmp_path: Path, make: Any) -> None
         sets.assertValid(etree.fromstring(etree.tostring(one)))
 
 
+def test_omsimulator_finds_its_master(fmus: Path, tmp_path: Path) -> None:
+    """It looks for the information on the simulation below the system."""
+    quarter(fmus).save(tmp_path / "x.ssp")
+    with zipfile.ZipFile(tmp_path / "x.ssp") as archive:
+        root = etree.fromstring(archive.read(MAIN))
+    (master,) = root.findall("{*}System/{*}Annotations/{*}Annotation[@type='org.openmodelica']/{*}Annotations/"
+                             "{*}SimulationInformation/{*}FixedStepMaster")  # fmt: skip
+    experiment = quarter(fmus).description.experiment
+    wanted = experiment.step if experiment and experiment.step else 1e-3
+    assert master.get("description") == "oms-ma" and float(master.get("stepSize")) == wanted
+
+
 def test_fmpy_reads_it(fmus: Path, tmp_path: Path) -> None:
     from fmpy.ssp.ssd import read_ssd
 

@@ -1,4 +1,4 @@
-"""What SSP cannot say, in annotations of ours: JSON in the words of a system file; must not know what they mean."""
+"""What SSP cannot say, in annotations: ours are JSON in the words of a system file; must not know what they mean."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from mbdfmu.cosim.ssp.markup import OUR_NAMESPACE, OURS, Tag, made
+from mbdfmu.cosim.ssp.markup import OUR_NAMESPACE, OURS, Tag, made, written
 from mbdfmu.description.messages import listed
 from mbdfmu.description.reading import parse_json
 from mbdfmu.errors import ModelError, did_you_mean
@@ -50,3 +50,20 @@ def annotate(element: Any, settings: Mapping[str, Any]) -> None:
     child = annotation.makeelement(f"{{{OUR_NAMESPACE}}}settings", nsmap={"mbdfmu": OUR_NAMESPACE})
     child.text = json.dumps(settings, allow_nan=False)
     annotation.append(child)
+
+
+_OMSIMULATOR = "https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd"
+_STEP, _TOLERANCE = 1e-3, 1e-4  # of that program where nothing is said
+
+
+def annotate_master(system: Any, step: float | None) -> None:
+    """Add what OMSimulator wants to know before it runs a system: its own master, with our communication step."""
+    place = made(made(system, "ssd:Annotations"), "ssc:Annotation", type="org.openmodelica")
+    tolerances = {"absoluteTolerance": _TOLERANCE, "relativeTolerance": _TOLERANCE}
+    master = {"description": "oms-ma", "stepSize": step or _STEP, **tolerances}
+    for name, attributes in (("Annotations", {}), ("SimulationInformation", {}), ("FixedStepMaster", master)):
+        child = place.makeelement(f"{{{_OMSIMULATOR}}}{name}", nsmap={"oms": _OMSIMULATOR})
+        for key, value in attributes.items():
+            child.set(key, written(value))
+        place.append(child)
+        place = child

@@ -11,7 +11,7 @@ from typing import Any
 from lxml import etree
 
 from mbdfmu.cosim.description import Coupling, SystemDescription, split
-from mbdfmu.cosim.ssp.annotations import annotate
+from mbdfmu.cosim.ssp.annotations import annotate, annotate_master
 from mbdfmu.cosim.ssp.markup import NAMESPACES, made, tagged, written
 from mbdfmu.cosim.ssp.parameters import usual_section
 from mbdfmu.cosim.ssp.structure import FMU, free
@@ -113,13 +113,14 @@ class Writer:
         elements = made(system, "ssd:Elements")
         for name in self._description.fmus:
             self._add_component(elements, name)
-        if not free and not self._description.couplings:
-            return
-        connections = made(system, "ssd:Connections")
-        for target, coupling in self._description.couplings.items():
-            self._add_connection(connections, target, coupling)
-        for (fmu, name), connector in free.items():
-            made(connections, "ssd:Connection", startConnector=connector, endElement=fmu, endConnector=name)
+        if free or self._description.couplings:
+            connections = made(system, "ssd:Connections")
+            for target, coupling in self._description.couplings.items():
+                self._add_connection(connections, target, coupling)
+            for (fmu, name), connector in free.items():
+                made(connections, "ssd:Connection", startConnector=connector, endElement=fmu, endConnector=name)
+        experiment = self._description.experiment
+        annotate_master(system, experiment.step if experiment else None)
 
     def _free_inputs(self) -> dict[Place, str]:
         """Inputs that neither a coupling nor a value feeds, and connectors of the system that stand for them."""
