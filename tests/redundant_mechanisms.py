@@ -31,6 +31,7 @@ class Mechanism:
     forces: list[tuple[str, Any]] = field(default_factory=list)
     start: dict[str, float] = field(default_factory=dict)
     watched: list[str] = field(default_factory=list)
+    built: dict[tuple[bool, bool], mbd.Model] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.places["ground"] = np.zeros(self.dimensions)
@@ -56,6 +57,13 @@ class Mechanism:
         self.hold(element), self.need(element)
 
     def model(self, *, redundant: bool, backwards: bool = False) -> mbd.Model:
+        """The same one where it is asked for again: compiling takes longer than many a run."""
+        key = redundant, backwards
+        if key not in self.built:
+            self.built[key] = self._built(*key)
+        return self.built[key]
+
+    def _built(self, redundant: bool, backwards: bool) -> mbd.Model:
         gravity = (0, -self.gravity) if self.dimensions == PLANE else (0, -self.gravity, 0)
         model = mbd.Model("mechanism", dimensions=self.dimensions, gravity=gravity, length=1)
         elements = self.listed if redundant else self.independent

@@ -6,6 +6,7 @@ import json
 import shutil
 import signal
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -413,6 +414,7 @@ def test_an_fmu_that_has_ended_the_simulation_ends_it_under_error_control_too(fo
         instance = run._slaves[0].instance
         with pytest.MonkeyPatch.context() as patch, pytest.raises(Ended, match=r"^FMU 'mass' has ended the sim"):
             patch.setattr(type(instance.calls), "ended_at", lambda _: 0.1)
+            instance.facts = replace(instance.facts, runtime="native")
             patch.setattr(type(instance.calls), "stepper", lambda *_, repeatable: lambda time, size: DISCARD)
             run._slaves[0]._step = instance.stepper()
             run.step(0.1)

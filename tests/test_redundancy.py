@@ -238,6 +238,15 @@ def ends_of(m: Mechanism, scheme: str, tolerance: float, **which: bool) -> np.nd
     return np.array([simulation[name] for name in m.watched])
 
 
+def armed(seed: int) -> Mechanism:
+    return with_an_arm(draw(seed), np.random.default_rng([5, seed]))
+
+
+@cache
+def armed_end(seed: int) -> np.ndarray:
+    return ends_of(armed(seed), "radau", 1e-9, redundant=False)
+
+
 def own_error(m: Mechanism, scheme: str, tolerance: float, exact: np.ndarray) -> float:
     """Of the scheme where nothing repeats; drift may end that run too."""
     try:
@@ -296,8 +305,7 @@ def test_what_is_locked_and_freed_leaves_what_repeats(scheme: str, counts: Calla
     was left, and the run stood still or ended in a dead point."""
     tolerance = 1e-4 if scheme == "welch1" else 1e-5
     for seed in (8, *range(counts(200, fraction=0))):
-        m = with_an_arm(draw(seed), np.random.default_rng([5, seed]))
-        exact = ends_of(m, "radau", 1e-9, redundant=False)
+        m, exact = armed(seed), armed_end(seed)
         own = max(own_error(m, scheme, t, exact) for t in (tolerance, 3 * tolerance))
         model = m.model(redundant=True, backwards=bool(seed % 2))
         simulation = model.start(start=m.start, scheme=scheme, tolerance=tolerance)
