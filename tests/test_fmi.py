@@ -118,7 +118,7 @@ def test_recording_takes_patterns(pendulum: Path) -> None:
         ({"start": {"bar.phi": 1.0}}, "'bar.phi.start' is calculatedParameter of type Real and cannot be set"),
         ({"inputs": {"torqe": ([0], [0])}}, "no input 'torqe'; did you mean 'torque'"),
         ({"record": "anlge"}, "has no variable 'anlge'; did you mean 'angle'"),
-        ({"t_end": -1.0}, "t_end must be a positive number"),
+        ({"t_end": -1.0}, "t_end must lie behind the start at 0 s, found -1 s"),
     ],
 )
 def test_the_harness_refuses(arguments: dict[str, Any], message: str, pendulum: Path) -> None:
