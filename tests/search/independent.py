@@ -442,7 +442,7 @@ class Moving(Mechanism):
         t, state = 0.0, self.started()
         x = np.array([float(self.n(entry.start)) for entry in self.d.states.values()])
         found = [self._row(state, x)]
-        breaks = [b for b in self.breaks if 0 < b < grid[-1]]
+        breaks = [b for b in self.breaks if 0 < b < grid[-1] and np.abs(grid - b).min() > 1e-12]  # 3 * 0.1 is not 0.3
         for end in sorted({*grid[1:].tolist(), *breaks}):
             n = 13 * len(self.parts)
             self.piece = (t, end)
