@@ -1,4 +1,4 @@
-"""Garbage collection, which rests while much is made that stays; must not know what."""
+"""Pausing the garbage collector."""
 
 from __future__ import annotations
 

@@ -218,18 +218,22 @@ void Driver::look_for_blow(double h) {
 bool Driver::taken(StepResult& result, double h, double t, bool strict) {
     const bool watched = happenings_.any();
     if (watched) before_ = instance_.state;
+    const Blow kept = blow_;
     accept(result, h);
     instance_.state.t = t;
     if (!watched) return true;
     happenings_.see();
     if (strict && !(happenings_.excess() > 0) && happenings_.may_have_occurred(h)) {
         instance_.state = before_;
+        blow_ = kept;
         --statistics.steps;
         result.clear = 0.5;
         return true;
     }
     happenings_.remember_slopes(h);
-    return !occurred(h);
+    if (!occurred(h)) return true;
+    blow_ = kept;  // of a step that was taken back
+    return false;
 }
 
 // A remainder far below the last step is crossed by its Taylor polynomial, whose error is smaller than that of any

@@ -31,6 +31,7 @@ public:
           options_(options),
           gaps_(instance),
           happenings_(instance, [this] { instance_.report(); }, [this] { restart(); }) {
+        fastest_.assign(instance.system.nv, 0);  // a state may be restored before any start
         scheme_->fixed_steps = options_.step > 0;
         scheme_->set_tolerance(options_.tolerance);
     }

@@ -28,6 +28,7 @@ from fmu_instances import (
 )
 
 import mbdfmu as mbd
+from mbdfmu.forces import VectorForce
 from mbdfmu.schemes import Scheme
 
 
@@ -331,6 +332,28 @@ def test_state_continues_in_another_instance(pendulum: Path) -> None:
         assert other.run(10, 30) == fmu.run(10, 30)
         fmu.freeFMUState(state)
         other.freeFMUState(read)
+
+
+def test_a_state_of_forces_with_kinks_continues_in_an_instance_that_has_not_begun(tmp_path: Path) -> None:
+    """It wrote into an array that only a start made, where speeds are looked at for blows."""
+    model = mbd.models.load("pendulum")
+    ground, bar = mbd.Marker(body="ground"), mbd.Marker(body="bar")
+    model.add("stop", VectorForce(i=ground, j=bar, force=("-1000*max(bar.x, 0)", "0")))
+    path = model.export_fmu(tmp_path / "x.fmu", runtime="native")
+    code = """
+import sys
+from pathlib import Path
+from fmu_instances import opened
+with opened(Path(sys.argv[1])) as fmu, opened(Path(sys.argv[1])) as other:
+    fmu.begin()
+    fmu.run(0, 10)
+    state = fmu.getFMUState()
+    other.setFMUState(other.deSerializeFMUstate(fmu.serializeFMUstate(state)))
+    assert other.run(10, 60) == fmu.run(10, 60)
+    print("the same")
+"""
+    done = in_new_process(f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n{code}", path)
+    assert done.stdout == "the same\n", done
 
 
 def test_state_continues_in_another_process(pendulum: Path, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import gc
 import zipfile
 from pathlib import Path
 
@@ -71,10 +71,8 @@ def test_damaged_archives_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_many_variables_are_read_about_as_fast_as_fmpy_reads_them(version: int, tmp_path: Path) -> None:
-    """200,000 take 1.3 s on a quiet machine; looking for garbage meanwhile took half as long again."""
-    from fmpy import read_model_description
-
+def test_many_variables_are_read_without_looking_for_garbage(version: int, tmp_path: Path) -> None:
+    """Which took half as long again."""
     count = 20_000
     names = [f"part{k // 100}.signal[{k % 100}]" for k in range(count)]
     if version == 2:
@@ -92,15 +90,7 @@ def test_many_variables_are_read_about_as_fast_as_fmpy_reads_them(version: int, 
         description=f'<fmiModelDescription {head} modelName="Big"><CoSimulation modelIdentifier="big"/>'
         f"{body}</fmiModelDescription>",
     )
-    seconds: dict[str, float] = {"ours": 1e9, "fmpy": 1e9}
-    for _ in range(3):
-        begin = time.process_time()
-        found = info(path)
-        middle = time.process_time()
-        read_model_description(path, validate=False)
-        seconds = {
-            "ours": min(seconds["ours"], middle - begin),
-            "fmpy": min(seconds["fmpy"], time.process_time() - middle),
-        }
+    before = [generation["collections"] for generation in gc.get_stats()]
+    found = info(path)
+    assert [generation["collections"] for generation in gc.get_stats()] == before
     assert len(found.variables) == count + (version == 3)
-    assert seconds["ours"] < 3 * seconds["fmpy"]

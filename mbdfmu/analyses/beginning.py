@@ -1,4 +1,4 @@
-"""What is odd about the forces with which a motion begins; must not know how it goes on."""
+"""Notes on the forces with which a motion begins."""
 
 from __future__ import annotations
 

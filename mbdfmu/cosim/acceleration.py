@@ -1,4 +1,4 @@
-"""Anderson's acceleration of a fixed-point iteration x = G(x); must not know what x is."""
+"""Anderson's acceleration of a fixed-point iteration x = G(x)."""
 
 from __future__ import annotations
 

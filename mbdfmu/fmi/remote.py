@@ -1,4 +1,4 @@
-"""An FMU in a process of its own: its calls pass through a pipe; must not know what is done with it.
+"""An FMU in a process of its own: its calls pass through a pipe.
 
 There a crash, an exit, an abort or a call that never returns is a failure of the FMU, by its name, and what it prints
 is no output of ours. The other end of the pipe is served.py.

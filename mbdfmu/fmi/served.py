@@ -1,4 +1,4 @@
-"""The process of one FMU: makes the calls that remote.py asks for; must not know what for."""
+"""The child process of one FMU: makes the calls that remote.py asks for."""
 
 from __future__ import annotations
 

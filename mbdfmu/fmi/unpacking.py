@@ -1,4 +1,4 @@
-"""The archive of an FMU, unpacked within limits; must not know what is in it."""
+"""Unpacking the archive of an FMU within limits of size, count and place."""
 
 from __future__ import annotations
 

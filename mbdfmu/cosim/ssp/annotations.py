@@ -1,4 +1,4 @@
-"""What SSP cannot say, in annotations: ours are JSON in the words of a system file; must not know what they mean."""
+"""What SSP cannot say, in annotations: ours are JSON in the words of a system file."""
 
 from __future__ import annotations
 
