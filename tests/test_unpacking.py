@@ -90,7 +90,8 @@ def test_many_variables_are_read_without_looking_for_garbage(version: int, tmp_p
         description=f'<fmiModelDescription {head} modelName="Big"><CoSimulation modelIdentifier="big"/>'
         f"{body}</fmiModelDescription>",
     )
-    before = [generation["collections"] for generation in gc.get_stats()]
+    before = sum(generation["collections"] for generation in gc.get_stats())
     found = info(path)
-    assert [generation["collections"] for generation in gc.get_stats()] == before
+    after = sum(generation["collections"] for generation in gc.get_stats())
+    assert after - before <= 3  # what has been put off; else there are hundreds
     assert len(found.variables) == count + (version == 3)
