@@ -105,7 +105,8 @@ private:
 
 void Partition::Block::prepare(const std::vector<Entry>& entries, int nc, int nv) {
     const int m = static_cast<int>(rows.size());
-    std::vector<int> row_at(nc, -1), column_at(nv, -1);
+    std::vector<int> column_at(nv, -1);
+    row_at.assign(nc, -1);
     for (int k = 0; k < m; ++k) row_at[rows[k]] = k, column_at[columns[k]] = k;
     const auto inside = [&](const Entry& e) { return row_at[e.row] >= 0 && column_at[e.col] >= 0; };
     destinations.assign(entries.size(), -1);
@@ -147,7 +148,7 @@ void Partition::Block::solve_transposed() {
 // ---------------------------------------------------------------- the choice
 
 Partition::Partition(const System& system)
-    : s_(system), first_level_(system.nv, independent), unit_(system.nv), size_(system.nc) {
+    : s_(system), first_level_(system.nv, independent), unit_(system.nv), size_(system.nc), moved_(system.nv) {
     const auto note = [&](const std::vector<Pattern::Place>& places, const std::vector<double> Workspace::* stream) {
         for (std::size_t k = 0; k < places.size(); ++k)
             if (const auto& p = places[k]; p.row >= s_.nv && p.row < s_.nv + s_.nc && p.col < s_.nv)
@@ -281,6 +282,45 @@ double Partition::condition() {
     b.right[worst] = 1;
     b.solve();
     return std::max({1.0, first, b.right.lpNorm<1>()});
+}
+
+double Partition::influence() {
+    const double of_positions = influence(positions);
+    return rows_of_velocities_ ? std::max(of_positions, influence(velocities)) : of_positions;
+}
+
+// The power method for the largest entry of H: of all independent coordinates together, then of the one that moves the
+// dependent one most that moved most.
+double Partition::influence(Level level) {
+    Block& b = block(level);
+    if (b.rows.empty()) return 0;
+    const auto move = [&] {  // b.right := H moved_, but for the sign
+        b.right.setZero();
+        for (std::size_t k = 0; k < entries_.size(); ++k) {
+            const auto [row, col, stream, at] = entries_[k];
+            if (b.row_at[row] >= 0 && !depends(col, level))
+                b.right[b.row_at[row]] += values_[k] / size_[row] * moved_[col];
+        }
+        b.solve();
+        return b.right.lpNorm<Eigen::Infinity>();
+    };
+    std::fill(moved_.begin(), moved_.end(), 1.0);
+    move();
+    Eigen::Index most = 0;
+    b.right.cwiseAbs().maxCoeff(&most);
+    b.right.setZero();
+    b.right[most] = 1;
+    b.solve_transposed();
+    std::fill(moved_.begin(), moved_.end(), 0.0);
+    for (std::size_t k = 0; k < entries_.size(); ++k) {  // moved_ := H^T e
+        const auto [row, col, stream, at] = entries_[k];
+        if (b.row_at[row] >= 0 && !depends(col, level)) moved_[col] += values_[k] / size_[row] * b.right[b.row_at[row]];
+    }
+    const auto larger = [](double x, double y) { return std::fabs(x) < std::fabs(y); };
+    const auto chosen = std::max_element(moved_.begin(), moved_.end(), larger) - moved_.begin();
+    std::fill(moved_.begin(), moved_.end(), 0.0);
+    moved_[chosen] = 1;
+    return move();
 }
 
 }  // namespace mbd

@@ -30,9 +30,11 @@ public:
     void solve(Level level, const double* rows, double* x);
     // rows := (G_d^T)^-1 forces: the multipliers that give the dependent coordinates these forces, 0 in other rows
     void solve_transposed(Level level, const double* forces, double* rows);
-    // About the norm of the inverse of the scaled G_d of velocities: how far the dependent coordinates move with
-    // independent ones. 1 is best.
+    // About the norm of the inverse of the scaled G_d of velocities: large near dead points, whatever is chosen.
     double condition();
+    // About the largest entry of H (T14.5): how far a dependent coordinate moves with an independent one, which tells
+    // whether another choice is better. At most about 1 when chosen, at dead points too.
+    double influence();
 
     bool depends(int coordinate, Level level) const { return first_level_[coordinate] <= level; }
     int dependent(Level level) const { return static_cast<int>(blocks_[level].columns.size()); }
@@ -53,7 +55,7 @@ private:
     };
     // The rows up to a level and the coordinates that they determine.
     struct Block {
-        std::vector<int> rows, columns;
+        std::vector<int> rows, columns, row_at;  // row_at: of every row of G its place here, or -1
         std::vector<Eigen::Index> destinations;  // of every entry of G, -1 elsewhere
         bool dense = true;
         Eigen::MatrixXd matrix;
@@ -72,6 +74,7 @@ private:
     std::vector<Entry> entries_;  // of G
     std::vector<int> first_level_, dropped_;
     std::vector<double> values_, unit_, size_;  // scaled entries; of every coordinate; of every row
+    std::vector<double> moved_;                 // by influence: the independent coordinates
     Block blocks_[2];
     bool prepared_ = false, rows_of_velocities_ = false;
 
@@ -79,6 +82,7 @@ private:
     bool scale(const Instance& instance);
     void prepare(const Instance& instance);
     bool factorise(Block& block);
+    double influence(Level level);
     Block& block(Level level) { return blocks_[rows_of_velocities_ ? level : positions]; }
 };
 

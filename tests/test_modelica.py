@@ -327,6 +327,16 @@ def test_what_jumps_with_time_makes_events(tmp_path: Path) -> None:
     assert "stair = floor(5*time)" in text and "bend = noEvent(floor(3*bar_phi))" in text
 
 
+def test_a_motion_that_lags_behind_an_input_that_jumps_says_so(tmp_path: Path) -> None:
+    """Only what the text is told of the rate of an input moves with it."""
+    behind, steady = (
+        swing(inputs={"u": {}}, motions={"drive": {"of": "hinge.angle", "value": value, "level": "velocity"}})
+        for value in ("0.4*u", "0.4*sin(time)")
+    )
+    assert "motion 'drive' lags behind u: " in " ".join(exported(behind, tmp_path).split())
+    assert "lags behind" not in exported(steady, tmp_path)
+
+
 def test_an_event_of_time_is_met_exactly(tmp_path: Path) -> None:
     motor = link("rotational", on("ground"), on("bar"), torque="if(time < 0.333, 3, if(time < 0.7, -2, 0))")
     compared(swing(forces={"motor": motor}), 1.0, tmp_path)

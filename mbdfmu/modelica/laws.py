@@ -200,8 +200,22 @@ class Laws:
             sheet.known[symbol] = name
             terms.append(factor * self.closing ** (len(factors) - order) * symbol)
             self.close(held.element, name, row.unit, is_rate=is_rate)
+        if row.level == "velocity":  # above, none follows inputs; below, none has to be held
+            self._follows(held, name)
         section.say("0 = ", self.m.graph.sum(terms))
         return section
+
+    def _follows(self, held: Held, gap: str) -> None:
+        """An input that jumps opens what follows it, and no equation sees a jump: it is told."""
+        inputs = [s.name for s in self.m.inputs if self.symbol("u", s.name) in held.values[0].support]
+        if not inputs:
+            return
+        limit = _TORN * (self.start.length if held.row.unit == "m" else 1.0)
+        what = f"{held.element} lags behind {' and '.join(inputs)}: what jumps is followed at {_CLOSING} only, other "
+        cure = "than in simulate; let inputs of motions change steadily, with their rates, or use an FMU"
+        message = quoted(what + cure)
+        section = self.sheet.section(f"{held.element}, behind its inputs", held.name)
+        section.say(f"assert(abs({gap}) <= {number(limit)}, {message}, AssertionLevel.warning)")
 
     def left_out(self, element: str, name: str, row: Row) -> None:
         """A row that repeats others at the start; where it opens it no longer does, and the motion is nobody's."""

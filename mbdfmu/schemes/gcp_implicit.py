@@ -32,7 +32,10 @@ class GcpImplicit(Scheme, name="gcp-implicit"):
         1e-11, "largest constraint violation, fraction of the model's length", low=1e-14, high=1e-3
     )
     worst_condition: float = option(
-        10.0, "condition of the dependent coordinates above which others are chosen", low=2.0, high=1e12
+        10.0,
+        "how far a dependent coordinate may move with an independent one before others are chosen",
+        low=2.0,
+        high=1e12,
     )
 
     @property

@@ -90,8 +90,8 @@ public:
         const Index1& found = reduced_.index1;
         st.a = found.a, st.lambda = found.lambda, st.xdot = reduced_.xdot, st.y = found.y;
         for (int k : reduced_.unknowns()) st.a[k] = reduced_.a[k];
-        const double condition = reduced_.partition.condition();
-        m[layout_.worn] = !(condition <= std::max(o_.worst_condition, 3 * m[layout_.condition]));
+        const double influence = reduced_.partition.influence();
+        m[layout_.worn] = !(influence <= std::max(o_.worst_condition, 3 * m[layout_.influence]));
     }
 
 private:
@@ -104,15 +104,15 @@ private:
     double h_ = 0;
     double change_ = 0;  // by the last correction
 
-    // ---- the scheme's memory within State: the partition, its condition when chosen and whether it is worn, weights
+    // ---- the scheme's memory within State: the partition, its influence when chosen and whether it is worn, weights
     // of errors, rates of states one step ago and the size of that step
     struct Layout {
-        int partition, condition, worn, per_weight, xdot, last, size;
+        int partition, influence, worn, per_weight, xdot, last, size;
     };
     static Layout make_layout(const System& s) {
         Layout l{};
-        l.condition = s.nv;
-        l.worn = l.condition + 1;
+        l.influence = s.nv;
+        l.worn = l.influence + 1;
         l.per_weight = l.worn + 1;
         l.xdot = l.per_weight + s.nv + s.nx;
         l.last = l.xdot + s.nx;
@@ -131,7 +131,7 @@ private:
         m[layout_.worn] = 0;
         if (!reduced_.partition.choose(i)) return false;
         reduced_.partition.keep(m + layout_.partition);
-        m[layout_.condition] = reduced_.partition.condition();
+        m[layout_.influence] = reduced_.partition.influence();
         return true;
     }
     static bool lost_coordinates(const StepResult& r) {

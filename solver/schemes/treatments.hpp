@@ -225,13 +225,12 @@ public:
     explicit Partitioned(const System& system)
         : Correction(system), partition_(system), motion_(system.nv), rows_(system.nc) {}
 
-    // memory: the choice, the condition that it had; 0 where there is none
+    // memory: the choice, and how far it reached when chosen (`influence`, at least 1); 0 where there is none
     std::size_t memory_size(const System& system) const override { return system.nv + 1; }
 
     void start(Instance& i, Index1& solver, const Motion& m, double, double* memory) override {
         if (i.system.nc == 0) return;
         solver.evaluate(i, m.place());
-        condition_ = std::numeric_limits<double>::infinity();
         if (partition_.choose(i)) keep(memory);
     }
     void check(const State& state, const double* memory) const override {
@@ -243,9 +242,7 @@ public:
         solver.evaluate(i, m.place());
         if (stands(i, memory)) return Status::done;
         chosen_anew_ = true;
-        if (!partition_.choose(i)) return Status::singular;
-        condition_ = partition_.condition();
-        return Status::done;
+        return partition_.choose(i) ? Status::done : Status::singular;
     }
     Status place(Instance& i, Index1& solver, const Motion& m) override {
         return i.system.nc == 0 ? Status::done : correct(i, solver, m);
@@ -271,13 +268,12 @@ protected:
         solver.evaluate(i, m.place());
         return partition_.factorise(i);
     }
-    double condition() const { return condition_; }  // where the step begins
+    double condition() { return partition_.condition(); }  // where the step begins
 
 private:
-    static constexpr double worse = 2;  // than the condition of the choice: then another is looked for
+    static constexpr double worse = 3;  // than the choice was: then another is looked for
     Partition partition_;
     std::vector<double> motion_, rows_;
-    double condition_ = 1;
     bool chosen_anew_ = false;
 
     // H of (T14.8).
@@ -293,11 +289,11 @@ private:
     bool stands(Instance& i, const double* memory) {
         if (memory[motion_.size()] == 0) return false;
         partition_.take(memory, i);
-        return partition_.factorise(i) && (condition_ = partition_.condition()) <= worse * memory[motion_.size()];
+        return partition_.factorise(i) && partition_.influence() <= worse * memory[motion_.size()];
     }
     void keep(double* memory) {
         partition_.keep(memory);
-        memory[motion_.size()] = condition_ = partition_.condition();
+        memory[motion_.size()] = std::max(1.0, partition_.influence());
     }
 };
 
@@ -326,7 +322,7 @@ public:
         feedback_->begin(i, solver, m, h, memory + of_feedback_);
         corrected_ = false;
         const Status status = Partitioned::begin(i, solver, m, h, memory);
-        partitioning_ = condition() > most_condition_;
+        partitioning_ = status == Status::done && condition() > most_condition_;
         return status;
     }
     Status place(Instance& i, Index1& solver, const Motion& m) override {

@@ -6,7 +6,8 @@ of a run at a coarser tolerance exceeds that power of its tolerance, as it does 
 the power is what few steps sum up to; where a run has taken many, its bound is that of as many local errors, each below
 e. Where C is above 1, errors fall with the root of the tolerance, to which tests/test_gaps.py holds all schemes (seed
 5053, `radau`: 5.1e-6 at 1e-8, 1.1e-5 at 1e-10, 2.2e-7 at 1e-11). Nothing is loosened for a model: one whose bound says
-nothing (above USEFUL) is not decided.
+nothing (above USEFUL) is not decided. Neither G nor C knows what open joints do to the motion, or stiff forces make of
+errors in positions: a run a little over its bound is right if its error falls with its tolerance (`ways.judged`).
 """
 
 from __future__ import annotations

@@ -30,6 +30,8 @@ def translated(case: Case) -> Motion:
         except ModelError as error:
             raise NotCovered(str(error)) from None
     read(text)
+    if leaps := [name for name in _leading(text) if _leaps(name, case)]:
+        raise NotCovered(f"what follows inputs that jump lags behind them, as the text says: {leaps}")
     given = ", ".join(_driven(text, case.sample.inputs))
     text += f"\nmodel Driven\n  {identifier(model.name)} m({given});\nend Driven;\n"
     config = rumoca.SimConfig(rtol=TIGHT, atol=TIGHT / 10, solver="rk-like")
@@ -41,6 +43,19 @@ def translated(case: Case) -> Motion:
         raise Undecided(f"rumoca: {error}") from None
     columns = {name: _at(case, result, name) for name in names}
     return motion(model, columns, case.grid, case.grid, case.reference.events)
+
+
+def _leading(text: str) -> list[str]:
+    """Inputs that motions follow."""
+    return [name for names in re.findall(r"lags behind (.+?):", text) for name in names.split(" and ")]
+
+
+def _leaps(name: str, case: Case) -> bool:
+    """On the way, or from what the start is computed with."""
+    times, values = case.sample.inputs[name]
+    begins = case.sample.data["inputs"][name].get("start", 0.0)
+    corners = zip(pairwise(times), pairwise(values), strict=True)
+    return values[0] != begins or any(b == a and u != v for (a, b), (u, v) in corners)
 
 
 def _at(case: Case, result: object, name: str) -> NDArray[np.float64]:

@@ -111,11 +111,13 @@ def _three(values: Sequence[float]) -> Vector:
 
 
 def _shared(sample: Sample, draw: Draw) -> str | None:
-    """A body that expressions do not name: inside, its signals are not known."""
+    """A body that something stands on and no expression names: inside, its signals are not known."""
     if not draw.chance(ATTACHED):
         return None
-    text = re.sub(r'"body": "\w+"', "", json.dumps({k: v for k, v in sample.data.items() if k != "bodies"}))
-    known = [name for name in sample.data["bodies"] if not re.search(rf"\b{name}\b", text)]
+    text = json.dumps({k: v for k, v in sample.data.items() if k != "bodies"})
+    markers = r'"body": "(\w+)"'
+    held, said = set(re.findall(markers, text)), re.sub(markers, "", text)
+    known = [name for name in sample.data["bodies"] if name in held and not re.search(rf"\b{name}\b", said)]
     return draw.pick(known) if known else None
 
 
