@@ -202,7 +202,10 @@ def test_what_an_fmu_prints_or_says_harms_nobody(
 
 def test_ctrl_c_works_while_an_fmu_hangs(wave: Path) -> None:
     run = [sys.executable, "-m", "mbdfmu", "simulate", "Wave.fmu", "-t", "1", "--dt", "0.01", "--set", "fault=3"]
-    child = subprocess.Popen([*run, "-o", "out.csv"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    child = subprocess.Popen(
+        [*run, "-o", "out.csv"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a run in the background ignores it
+    )  # fmt: skip
     served = None
     while served is None:  # until the FMU has a process, which then hangs for 300 s
         time.sleep(0.2)
