@@ -8,6 +8,7 @@ import signal
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -627,3 +628,88 @@ def test_ctrl_c_that_a_python_slave_makes_a_failure_of_is_ctrl_c(folder: Path, t
         signal.signal(signal.SIGINT, before)
     assert done.exit_code == 130 and "interrupted at t = 0.3 s of 1 s" in done.output, done.output
     assert mbd.Result.read(out).time == pytest.approx([0, 0.1, 0.2, 0.3])
+
+
+# ---------------------------------------------------------------- what error control cannot see
+
+
+def integrated(folder: Path, delayed: bool = False, **controller: Any) -> System:
+    """An integrator under a proportional controller, to be at 1."""
+    plant = mbd.Model("plant")
+    plant.add("u", mbd.Input())
+    plant.add("x", mbd.State(rate="u"))
+    plant.add("y", mbd.Output(value="x"))
+    export(plant, folder)
+    mbd.controllers.load("pid", kp=2.0, filter_time=1.0, **controller).export_fmu(folder / "c.fmu")
+    system = System("integrated")
+    system.add("plant", folder / "plant.fmu")
+    system.add("c", folder / "c.fmu", inputs={"setpoint": 1.0})
+    system.connect("c.measured", "plant.y")
+    system.connect("plant.u", "c.y", delayed=delayed)
+    return system
+
+
+def test_an_integrator_under_samples_and_error_control_comes_to_rest(tmp_path: Path) -> None:
+    """It ended at -105 for 0: one step to the end."""
+    found = integrated(tmp_path, sample_time=0.1).with_master(tolerance=1e-4).simulate(10.0)
+    assert found["plant.y"][-1] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_what_is_delayed_counts_in_the_error(tmp_path: Path) -> None:
+    """A loop that is torn by a delay is as exact as asked for: 1 - exp(-2 t)."""
+    system = integrated(tmp_path, delayed=True)
+    errors = []
+    for tolerance in (1e-2, 1e-3, 1e-4):
+        found = system.with_master(tolerance=tolerance).simulate(2.0)
+        errors.append(float(np.max(np.abs(found["plant.y"] - (1 - np.exp(-2 * found.time))))))
+        assert errors[-1] < 2 * tolerance
+    assert errors[2] < 0.1 * errors[0]
+
+
+def test_samples_of_which_nothing_is_known_are_refused_by_name(tmp_path: Path) -> None:
+    system = integrated(tmp_path, sample_time=0.1)
+    (tmp_path / "c.fmu").rename(tmp_path / "whole.fmu")
+    edited(tmp_path / "whole.fmu", tmp_path / "c.fmu", ' stepSize="0.1"', "")
+    with pytest.raises(ModelError, match=r'fmus.c: measured, y changes at points in time .* give the FMU its sample'):
+        system.with_master(tolerance=1e-4).start()
+
+
+# ---------------------------------------------------------------- starts and loops
+
+
+@pytest.mark.parametrize("first", ["counter", "source"])
+@pytest.mark.parametrize("feed", ["loop", "delayed loop", "delayed"])
+def test_no_event_sees_values_on_their_way_at_the_start(first: str, feed: str, tmp_path: Path) -> None:
+    """An input that nobody had said yet was 0 when the FMUs began: what waits for `u < 1` counted."""
+    counter = mbd.Model("counter")
+    counter.add("u", mbd.Input(start=5.0))
+    counter.add("n", mbd.State(rate="0"))
+    counter.add("low", mbd.Event(when="u < 1", set={"n": "n + 1"}))
+    counter.add("y", mbd.Output(value="0.001*u"))
+    counter.add("count", mbd.Output(value="n"))
+    source = mbd.Model("source")
+    source.add("w", mbd.Input())
+    source.add("s", mbd.State(rate="0", start=5.0))
+    source.add("y", mbd.Output(value="s + 0.5*w"))
+    system = System("start", master={"iterations": 5} if feed == "loop" else {})
+    for model in (counter, source) if first == "counter" else (source, counter):
+        system.add(model.name, export(model, tmp_path))
+    system.connect("counter.u", "source.y", delayed=feed != "loop")
+    if "loop" in feed:
+        system.connect("source.w", "counter.y")
+    found = system.simulate(0.1, 0.01)
+    assert np.all(found["counter.count"] == 0)
+
+
+def test_a_loop_over_an_fmu_with_a_longer_step_is_one_at_its_times_only(tmp_path: Path) -> None:
+    """It ended in a traceback of two unpacked values."""
+    for name, expression in (("one", "0.5*u + 1"), ("two", "0.5*u")):
+        export(through(name, expression), tmp_path)
+    system = System("loop", master={"iterations": 20})
+    system.add("one", tmp_path / "one.fmu")
+    system.add("two", tmp_path / "two.fmu", step=0.02)
+    system.connect("one.u", "two.y")
+    system.connect("two.u", "one.y")
+    found = system.simulate(0.1, 0.01)
+    assert found["one.y"] == pytest.approx(4 / 3, abs=1e-9)
+    assert found["two.y"] == pytest.approx(2 / 3, abs=1e-9)

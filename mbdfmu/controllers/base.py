@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from mbdfmu.errors import ModelError, did_you_mean
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from mbdfmu.facade import Model
 
 SAMPLING = ("sample_time", "delay", "largest_step")  # parameters of how the law is run
+PARTS, ROUNDED = 100, 1e-9  # of a sample time, which delays may be parts of
 _APART = threading.RLock()
 _ELEMENT = re.compile(r"(?P<name>\w+)(?:\[(?P<row>\d+),(?P<column>\d+)\])?")
 
@@ -141,6 +143,13 @@ class Controller(Registered, family="controller"):
     def sampled(self) -> bool:
         """Whether the law is evaluated at samples only."""
         return self.sample_time > 0
+
+    @property
+    def communication_step(self) -> float:
+        """Of which samples are multiples, and times where they appear if the delay is a simple part of the sample time."""
+        late = self.delay / self.sample_time
+        part = Fraction(late).limit_denominator(PARTS)
+        return self.sample_time / (part.denominator if abs(part - late) <= ROUNDED * (1 + late) else 1)
 
     @property
     def parameters(self) -> dict[str, Parameter]:

@@ -54,7 +54,7 @@ def export(controller: Controller, path: str | os.PathLike[str], runtime: str, n
         return controller.model(name).export_fmu(path, runtime=NATIVE)
     about = About(
         identifier=archive.identifier(name), tool=archive.tool_of(PYTHON), text=type(controller).summary(),
-        tolerance=_TOLERANCE, experiment=Experiment(step=controller.sample_time) if controller.sampled else None,
+        tolerance=_TOLERANCE, experiment=Experiment(step=controller.communication_step) if controller.sampled else None,
         log_categories={key: LOG_CATEGORIES[key] for key in (DISCARD_LOG, ERROR_LOG)},
     )  # fmt: skip
     table = table_of(controller, name)

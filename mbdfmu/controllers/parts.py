@@ -77,7 +77,10 @@ class Part:
 
         free = {n: p for n, p in self.controller.inputs.items() if inputs[n].text == self.name(n)}
         return {
-            self.name(n): Input(unit=p.unit, text=p.text, start=p.start, min=p.low, max=p.high) for n, p in free.items()
+            self.name(n): Input(
+                unit=p.unit, text=p.text, start=p.start, min=p.low, max=p.high, discrete=self.sampled
+            )
+            for n, p in free.items()
         }
 
     def _states(self, inputs: Inputs) -> dict[str, Any]:
@@ -93,7 +96,9 @@ class Part:
         from mbdfmu.description import Output
 
         return {
-            self.name(n): Output(value=text_of(self.seen(n, inputs)), unit=p.unit or None, text=p.text)
+            self.name(n): Output(
+                value=text_of(self.seen(n, inputs)), unit=p.unit or None, text=p.text, discrete=self.sampled
+            )
             for n, p in self.controller.outputs.items()
         }
 
@@ -250,6 +255,8 @@ class SampledPart(Part):
 
         memory, due = self.law(inputs).memory, self._is_due()
         return super()._outputs(inputs) | {
-            self.name(n): Output(value=text_of(where(due, memory[n], self.held(n))), unit=m.unit or None, text=m.text)
+            self.name(n): Output(
+                value=text_of(where(due, memory[n], self.held(n))), unit=m.unit or None, text=m.text, discrete=True
+            )
             for n, m in self.controller.memory.items()
         }

@@ -26,12 +26,13 @@ LATE = 1e-8  # of a sample time: that far behind its time a sample beside a plan
 
 def alone(controller: Controller, name: str) -> Model:
     """A controller as a model without bodies."""
-    from mbdfmu.description import State
+    from mbdfmu.description import Experiment, State
     from mbdfmu.facade import Model
 
     part = SampledPart("", controller, controller.type_name) if controller.sampled else Part("", controller)
     inputs = {port: Symbol(port) for port in controller.inputs}
-    model = Model(name, text=type(controller).summary())
+    experiment = Experiment(step=controller.communication_step) if controller.sampled else None
+    model = Model(name, text=type(controller).summary(), experiment=experiment)
     for entries in _merged(part.sections(inputs), part.late_events()).values():
         for key, entry in entries.items():
             model.add(key, entry)

@@ -30,7 +30,7 @@ class Anderson:
         self._x, self._f = [*self._x, x][-MOST:], [*self._f, image - x][-MOST:]
         if len(self._x) == 1:
             return image
-        if self.gain == 0:
+        if len(self._x) == 2:
             before, after = (float(np.linalg.norm(f / self._scale)) for f in self._f)
             self.gain = after / before if before > 0 else 0.0
         of_x, of_f = (np.diff(np.array(rows), axis=0).T for rows in (self._x, self._f))

@@ -32,6 +32,8 @@ class Exchange:
         self.given = self.Y[len(wiring.sources) :]
         self.late = self.Y.copy()  # what delayed couplings take their values from
         self._torn = np.array(wiring.torn, dtype=int)
+        of_name = {slave.name: slave for slave in slaves}
+        self._owners = [of_name[link.target[0]] for link in wiring.links]
         self._lay(wiring)
         self._passes = list(self._connected(wiring, slaves))
 
@@ -92,17 +94,19 @@ class Exchange:
                 self.late[:] = self.Y
             self._pass(time)
             change = np.abs(self.U - before)
+            if k < 2:  # values may only be on their way: what is late or torn is given what nobody has said yet
+                continue
             if np.all(change <= SETTLED * np.maximum(self.size, np.abs(self.U))):
                 self.measure()
                 return
-            if k >= 2:  # before, values may only have been on their way
-                self.Y[places] = solver.next(given, self.Y[places])
+            self.Y[places] = solver.next(given, self.Y[places])
         raise StepFailed(self._restless("the initial value", change, time, solver.gain))
 
     def run(self, time: float) -> None:
-        """Values pass between the FMUs that are at this time."""
-        if self._torn.size:
-            self._solve_loops(time)
+        """Values pass between the FMUs that are at this time; a loop over one that is not is none."""
+        torn = [k for k in self._torn if self._owners[k].instance.time == time]
+        if torn:
+            self._solve_loops(time, np.array(torn))
         else:
             self._pass(time)
 
@@ -111,9 +115,9 @@ class Exchange:
             if slave.instance.time == time:
                 call()
 
-    def _solve_loops(self, time: float) -> None:
+    def _solve_loops(self, time: float, torn: NDArray[np.int_]) -> None:
         """Accelerated fixed-point iteration of what depends on itself at once (docs/theory.md, T21.8)."""
-        torn, places = self._torn, self._sources_of(self._torn)
+        places = self._sources_of(torn)
         solver = Anderson(self._sizes_of(places))
         change = np.zeros(len(self.U))
         for _ in range(ROUNDS):

@@ -40,7 +40,9 @@ class Coupled:
         self._outside = outside
         self._repeats = settings.iterations > 1 or settings.tolerance is not None
         self._moving = np.array([link.continuous for link in wiring.links], dtype=bool)
-        self._coupled = np.flatnonzero(self._moving & (self.exchange.source < len(wiring.sources)))
+        inner = self.exchange.source < len(wiring.sources)
+        self._coupled = np.flatnonzero(self._moving & inner)
+        self._judged = np.flatnonzero(np.array([link.moving for link in wiring.links], dtype=bool) & inner)
         self._fed = {slave: self._fed_by(slave) for slave in slaves}
         # Between the ends of a step that is repeated, values are interpolated by lines at least (chapter 21).
         self._inner = max(settings.extrapolation, 1) if settings.iterations > 1 else settings.extrapolation
@@ -206,10 +208,10 @@ class Coupled:
         return NEAR * max(slave.own_step or 0.0, time - self._start) + ROUNDED * math.ulp(time)
 
     def bounded(self, end: float) -> float:
-        """No later than the next communication point of an FMU whose own step is longer than this one."""
+        """No later than the next communication point of an FMU that leads, or has a longer step of its own than this."""
         for slave in self.slaves:
             h = slave.own_step
-            if h is not None and h > (end - self.time) * (1 + NEAR):
+            if h is not None and (slave.leads or h > (end - self.time) * (1 + NEAR)):
                 passed = math.floor((self.time - self._start + self._near(slave, self.time)) / h)
                 due = self._start + (passed + 1) * h
                 end = due if due < end - self._near(slave, end) else end  # else no tiny step would be left over
@@ -255,28 +257,28 @@ class Coupled:
 
     def _change(self, before: Vector) -> float:
         """Of what is coupled between two sweeps, relative to its size."""
-        return float(self._relative(before).max(initial=0.0))
+        return float(self._relative(self._coupled, before).max(initial=0.0))
 
     def _error(self, predicted: Matrix, size: float) -> float:
-        """Of the extrapolation at the end of the step, over what is allowed (T21.6)."""
+        """Of the extrapolation at the end of the step, and of what is delayed, over what is allowed (T21.6)."""
         if self.settings.tolerance is None:
             return 0.0
         self.exchange.measure()
-        errors = self._relative(value(predicted, size)[self._coupled])
+        errors = self._relative(self._judged, value(predicted, size)[self._judged])
         if not len(errors):
             return 0.0
         worst = int(errors.argmax())
-        self.worst = ".".join(self.exchange.links[self._coupled[worst]].target)
+        self.worst = ".".join(self.exchange.links[self._judged[worst]].target)
         return float(errors[worst] / self.settings.tolerance)
 
-    def _relative(self, other: Vector) -> Vector:
-        """How far what is coupled is from other values, in terms of its size."""
-        now, size = self.exchange.at(self._coupled), self.exchange.size[self._coupled]
+    def _relative(self, inputs: NDArray[np.int_], other: Vector) -> Vector:
+        """How far these inputs are from other values, in terms of their size."""
+        now, size = self.exchange.at(inputs), self.exchange.size[inputs]
         found: Vector = np.abs(now - other) / np.maximum(size, np.abs(now))
         return found
 
     def _divergence(self, before: Vector) -> str:
-        change = self._relative(before)
+        change = self._relative(self._coupled, before)
         worst = self.exchange.links[self._coupled[int(change.argmax())]]
         return (
             f"the iteration has not settled after {self.settings.iterations} sweeps at t = {self.time:g} s: "

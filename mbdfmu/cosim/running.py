@@ -65,6 +65,7 @@ class Running:
         self._wiring = wired(description, self._facts, recorded, given)
         self._check_given(given)
         self.notes = list(self._wiring.notes)
+        self._steps = self._own_steps()
         self._failed = self._is_closed = False
         with ExitStack() as undo:
             self._slaves = [self._slave(name, undo, alone) for name in description.fmus]
@@ -100,8 +101,7 @@ class Running:
     # ---- start
 
     def _slave(self, name: str, undo: ExitStack, alone: Alone | None) -> Slave:
-        component, facts = self._description.fmus[name], self._facts[name]
-        master = self._description.master
+        facts, master = self._facts[name], self._description.master
         repeats = master.iterations > 1 or master.tolerance is not None
         follows = bool(master.extrapolation or master.iterations > 1) or self._schedule.has_slopes
         try:
@@ -121,7 +121,34 @@ class Running:
                 f"master.tolerance: steps vary in size, which FMU '{name}' cannot take ({VARIES} is not true); leave "
                 "tolerance out"
             )
-        return Slave(name, instance, step=component.step, repeatable=repeats, varies=varies)
+        leads = master.tolerance is not None and name in self._wiring.sampled
+        return Slave(name, instance, step=self._steps[name], repeatable=repeats, varies=varies, leads=leads)
+
+    def _own_steps(self) -> dict[str, float | None]:
+        """Of all FMUs; under error control those that take samples do so at communication points of their own."""
+        steps = {name: component.step for name, component in self._description.fmus.items()}
+        if self._description.master.tolerance is None:
+            return steps
+        problems = []
+        for name, discrete in self._wiring.sampled.items():
+            said = self._facts[name].step
+            if steps[name] is None and said is None:
+                problems.append(
+                    f"fmus.{name}: {', '.join(dict.fromkeys(discrete))} changes at points in time that "
+                    'master.tolerance cannot know of; give the FMU its sample time as "step", or leave tolerance out'
+                )
+            elif steps[name] is None:
+                self.notes.append(f"{name} has communication steps of {said:g} s, its sample time by its description")
+                steps[name] = said
+        problems += [
+            f"couplings.{target}: what is sampled and delayed waits for a step whose size master.tolerance chooses; "
+            "leave delayed or tolerance out"
+            for target, coupling in self._description.couplings.items()
+            if coupling.delayed and split(coupling.source)[1] in self._wiring.sampled.get(split(coupling.source)[0], ())
+        ]
+        if problems:
+            raise ModelError(problems)
+        return steps
 
     def _initialise(self, span: Span) -> None:
         """All into the initialisation mode, values until they stay, all out of it."""
@@ -289,7 +316,7 @@ class Running:
 
     def _controlled(self, stop: float) -> None:
         """One step towards `stop` whose extrapolation is as good as asked for; what fails is tried again, smaller."""
-        order, begin = self._description.master.extrapolation + 1, self.time
+        begin = self.time
         while self.time == begin:
             end = self._ahead(stop)
             size = end - begin
@@ -300,6 +327,7 @@ class Running:
             except StepFailed as failure:
                 self._shrink(size * SHRINK, str(failure))
                 continue
+            order = 1 if self._is_late(self._coupled.worst) else self._description.master.extrapolation + 1
             factor = min(GROW, max(SHRINK, SAFETY * max(error, 1e-12) ** (-1 / order)))
             if error > 1.0:
                 self._shrink(size * min(factor, SAFETY), self._far_off())
@@ -308,8 +336,13 @@ class Running:
                 self.step_size = max(self.step_size * is_cut, size * factor)
         self._book()
 
+    def _is_late(self, target: str) -> bool:
+        return target in self._description.couplings and self._description.couplings[target].delayed
+
     def _far_off(self) -> str:
         worst = self._coupled.worst
+        if self._is_late(worst):
+            return f"{worst} is too late by a step, as it is delayed; raise master.tolerance, or leave delayed out"
         source = self._description.couplings[worst].source
         own = self._description.fmus[split(source)[0]].step
         cure = "raise master.tolerance" + (f", or shorten the step of {own:g} s of '{split(source)[0]}'" if own else "")

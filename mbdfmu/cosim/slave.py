@@ -55,10 +55,11 @@ class Slave:
     """One FMU of the system; its inputs are the part `inputs` of U, its outputs the part `outputs` of Y."""
 
     def __init__(
-        self, name: str, instance: Instance, *, step: float | None, repeatable: bool, varies: bool = True
-    ) -> None:
-        """`step`: its own communication step; `varies`: its steps may be of any size."""
-        self.name, self.instance = name, instance
+        self, name: str, instance: Instance, *, step: float | None, repeatable: bool, varies: bool = True,
+        leads: bool = False,
+    ) -> None:  # fmt: skip
+        """`step`: its own communication step; `varies`: steps may be of any size; `leads`: all meet at its times."""
+        self.name, self.instance, self.leads = name, instance, leads
         self.own_step, self._varies = step, varies
         self._size = 0.0  # of its first step
         self.inputs = self.outputs = slice(0, 0)

@@ -36,9 +36,14 @@ class Link:
     source: Place | None
     factor: float = 1.0
     offset: float = 0.0
-    continuous: bool = True  # between communication points it may be followed by a polynomial
+    moving: bool = True  # both ends change continuously
     delayed: bool = False
     nominal: float = 1.0  # of the input
+
+    @property
+    def continuous(self) -> bool:
+        """Between communication points it may be followed by a polynomial."""
+        return self.moving and not self.delayed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +66,7 @@ class Wiring:
     links: tuple[Link, ...]  # in the order of U, FMU by FMU
     torn: tuple[int, ...]  # places in U that belong to loops, which are solved by iteration
     notes: tuple[str, ...]
+    sampled: Mapping[str, Sequence[str]]  # FMUs with coupled variables that change at points in time only, and these
 
 
 def wired(
@@ -96,15 +102,17 @@ def _link(target: str, coupling: Coupling, fmus: Mapping[str, FmuInfo]) -> Link:
         raise ModelError(problems)
     _check_kinds(source, coupling.source, end)
     factor = _factor(source.unit, end.unit, coupling)
-    moving = all(v.is_real and v.variability == "continuous" for v in (source, end))
     return Link(target=to, source=of, factor=factor, offset=coupling.offset, delayed=coupling.delayed,
-                continuous=moving and not coupling.delayed, nominal=end.nominal)  # fmt: skip
+                moving=_moves(source) and _moves(end), nominal=end.nominal)  # fmt: skip
+
+
+def _moves(v: FmuVariable) -> bool:
+    return v.is_real and v.variability == "continuous"
 
 
 def _outside(fmus: Mapping[str, FmuInfo], place: Place) -> Link:
     v = fmus[place[0]].variable(place[1])
-    return Link(target=place, source=None, continuous=v.is_real and v.variability == "continuous",
-                nominal=v.nominal)  # fmt: skip
+    return Link(target=place, source=None, moving=_moves(v), nominal=v.nominal)
 
 
 def _ends(fmus: Mapping[str, FmuInfo], *places: Place) -> list[FmuVariable]:
@@ -298,7 +306,17 @@ def _ordered(
     return Wiring(
         fmus=fmus, passes=passes, sources=sources, links=tuple(order.link[target] for target in targets),
         torn=tuple(at[WRITE][loop[0]] for loop in order.loops), notes=tuple(_notes(order.link.values(), fmus)),
+        sampled=_sampled(order.link.values(), fmus),
     )  # fmt: skip
+
+
+def _sampled(links: Iterable[Link], fmus: Mapping[str, FmuInfo]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for link in links:
+        for fmu, name in (link.source, link.target) if link.source else ():
+            if not _moves(fmus[fmu].variable(name)):
+                found.setdefault(fmu, []).append(name)
+    return found
 
 
 def _grouped(

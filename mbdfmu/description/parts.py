@@ -164,6 +164,7 @@ class Input(Part):
     start: SeveralNumbers = 0.0  # a list makes an array
     min: Number | None = None
     max: Number | None = None
+    discrete: bool = False  # is read at events only: an FMU says so, and masters hold it between them
 
     def starts(self, name: str) -> dict[str, float]:
         """The start value of every signal: of `u`, or of `u[1]`, `u[2]`, .."""
@@ -181,6 +182,7 @@ class Output(Short):
     """A signal that the model gives to the outside; its unit follows from the value if none is given."""
 
     unit: UnitText | None = None
+    discrete: bool = False  # changes at events only: an FMU says so, and masters hold it between them
 
 
 def components(name: str, value: object) -> list[str]:

@@ -134,7 +134,7 @@ class _Builder:
             for one, start in i.starts(name).items():
                 node = self.graph.symbol("u", one)
                 self.draft.add(Signal(name=one, unit=i.unit, node=node, causality="input", start=start, minimum=i.min,
-                                      maximum=i.max, text=i.text))  # fmt: skip
+                                      maximum=i.max, text=i.text, variability=_variability(i.discrete)))  # fmt: skip
 
     def _parameter(self, name: str) -> None:
         p = self.d.parameters[name]
@@ -196,7 +196,8 @@ class _Builder:
                 self.draft.problems.append(f"outputs.{name}: {problem}")
             if name in self.draft.signals:
                 self.draft.problems.append(f"outputs.{name} {WHOLE}")
-            self.draft.add(Signal(name=name, unit=unit(u).text, node=node, causality="output", text=o.text))
+            self.draft.add(Signal(name=name, unit=unit(u).text, node=node, causality="output", text=o.text,
+                                  variability=_variability(o.discrete)))  # fmt: skip
 
     def _length(self, positions: list[Node]) -> Node:
         """The model's length scale (T5.7): given, or the longest arm of a marker, or the start positions, or 1 m."""
@@ -219,3 +220,7 @@ class _Builder:
             pairs = [maximum(a, b) for a, b in zip(row[::2], row[1::2], strict=False)]
             row = pairs + row[len(pairs) * 2 :]
         return row[0]
+
+
+def _variability(discrete: bool) -> str:
+    return "discrete" if discrete else "continuous"

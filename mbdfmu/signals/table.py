@@ -21,7 +21,7 @@ class Signal:
     unit: str
     node: Node = field(repr=False)
     causality: str = "local"  # parameter, calculatedParameter, input, output, local, independent (as in FMI)
-    variability: str = "continuous"  # fixed, tunable, continuous
+    variability: str = "continuous"  # fixed, tunable, continuous, discrete
     start: float | None = None  # of parameters and inputs
     minimum: float | None = None
     maximum: float | None = None
