@@ -155,6 +155,7 @@ class Gap:
     extent: Node | None = None
     speed: Node | None = None
     rigid: bool = False  # nothing yields: an impact, which has to be met while the gap is closing
+    last_push: bool = False  # negative where the gap registered before, which is opening, pushes once more
 
     @property
     def nodes(self) -> tuple[Node, Node, Node]:

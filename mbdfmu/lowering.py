@@ -596,7 +596,9 @@ class _Lowering:
             "inactive": ints(k for k, (c, _) in enumerate(self.rows) if not c.active),
             "gapnames": lines(self.m.gaps),
             "gaptable": ints(
-                n for at, gap in zip(self.extent_at, self.m.gaps.values(), strict=True) for n in (at, gap.rigid)
+                n
+                for at, gap in zip(self.extent_at, self.m.gaps.values(), strict=True)
+                for n in (at, gap.rigid, gap.last_push)
             ),
             "evnames": lines(one.name for one in self._indicators),
             "evtable": ints(n for row in table for n in row),

@@ -23,7 +23,7 @@ constexpr double rounding = 1e-12;       // of the model's length, or rad: what 
 // What feedback leaves open is 0.3 times the tolerance on the average, 5 times at most (200 random mechanisms).
 // Blows: part that one takes away of a speed, in schemes that carry some of it on and in others; part of the greatest
 // speed so far; way that would have been gone, in tolerances.
-constexpr double braked = 0.4, thrown_back = 1.1, considerable = 0.25, visible = 3;
+constexpr double braked = 0.4, thrown_back = 1.1, considerable = 0.25, visible = 3, swung = 0.5;
 constexpr double much_open = 20, visibly_open = 1e-3;  // times the tolerance; of the model's length, or rad
 
 std::string shown(double x) { return number(x, 6); }
@@ -70,6 +70,7 @@ void Driver::start() {
     instance_.worst_velocity_violation = 0;
     instance_.state.before.clear();
     fastest_.assign(instance_.system.nv, 0);
+    blows_.most[0] = blows_.most[1] = 0;
     scheme_->start(instance_);
     watch();
 }
@@ -114,7 +115,8 @@ void Driver::restore(const State& saved) {
     happenings_.restore(saved);
     const auto later = [&](const auto& one) { return one.first > saved.t; };
     jumps_.erase(std::remove_if(jumps_.begin(), jumps_.end(), later), jumps_.end());
-    if (blow_.t > saved.t) blow_ = {};
+    if (blows_.stop.t > saved.t) blows_.stop = {};
+    if (blows_.swing.t > saved.t) blows_.swing = {};
     waiting_ = false;
 }
 
@@ -189,11 +191,15 @@ void Driver::within_last_step(double t) {
 }
 
 void Driver::accept(const StepResult& result, double h) {
+    const bool carries = scheme_->carries() > 0;
+    const double began = instance_.state.t;
     if (instance_.system.forces_have_kinks) look_for_blow(h);
+    if (carries) v_before_ = instance_.state.v, a_before_ = instance_.state.a;
     scheme_->accept(instance_);
     instance_.follow_turns();
     instance_.state.last_step = h;
     instance_.state.drift = 0;
+    if (carries) look_for_swing(began, h, v_before_, a_before_);
     ++statistics.steps;
     statistics.worst_position_violation = std::max(statistics.worst_position_violation, result.violation);
 }
@@ -209,7 +215,22 @@ void Driver::look_for_blow(double h) {
         const double unforeseen = lost + h * sign * s.a[k];
         if (!(unforeseen > std::max(least * was, considerable * fastest_[k]))) continue;
         const double unit = instance_.unit(k);
-        if (h * was > way * unit && lost / unit > blow_.size) blow_ = {s.t, lost, lost / unit, k};
+        if (h * was > way * unit && lost / unit > blows_.stop.size) blows_.stop = {s.t, lost, lost / unit, k};
+    }
+}
+
+// Where accelerations change so much within a step that what follows depends on how the scheme weighs both (T9.14), or
+// take a speed while a remainder is crossed without a step.
+void Driver::look_for_swing(double began, double h, const std::vector<double>& v, const std::vector<double>& a) {
+    const State& s = instance_.state;
+    for (int k = 0; k < instance_.system.nv; ++k) {
+        const double unit = instance_.unit(k), fastest = std::max(std::fabs(v[k]), std::fabs(s.v[k])) / unit;
+        double& most = blows_.most[instance_.system.rotational[k]];
+        most = std::max(most, fastest);
+        const double taken = std::fabs(s.v[k] - v[k]),
+                     swing = h / 2 * std::fabs(s.a[k] - a[k]) + s.drift * std::fabs(a[k]);
+        if (swing > swung * most * unit && taken / unit > std::max(blows_.swing.size, considerable * most))
+            blows_.swing = {began, taken, taken / unit, k};
     }
 }
 
@@ -218,22 +239,21 @@ void Driver::look_for_blow(double h) {
 bool Driver::taken(StepResult& result, double h, double t, bool strict) {
     const bool watched = happenings_.any();
     if (watched) before_ = instance_.state;
-    const Blow kept = blow_;
+    const Blows kept = blows_;
     accept(result, h);
     instance_.state.t = t;
     if (!watched) return true;
     happenings_.see();
     if (strict && !(happenings_.excess() > 0) && happenings_.may_have_occurred(h)) {
         instance_.state = before_;
-        blow_ = kept;
+        blows_ = kept;
         --statistics.steps;
         result.clear = 0.5;
         return true;
     }
     happenings_.remember_slopes(h);
-    if (!occurred(h)) return true;
-    blow_ = kept;  // of a step that was taken back
-    return false;
+    if (happenings_.excess() > 0) blows_ = kept;  // of a step that is taken back
+    return !occurred(h);
 }
 
 // A remainder far below the last step is crossed by its Taylor polynomial, whose error is smaller than that of any
@@ -266,15 +286,23 @@ std::string Driver::gap_note(const std::string& scheme) const {
                                 : "; take a smaller tolerance");
 }
 
+// A swing was small if much faster motions have followed, as at the begin of a ramp.
+const Driver::Blow& Driver::worst_blow() const {
+    const bool small = blows_.swing.at < 0 ||
+                       blows_.swing.size < considerable * blows_.most[instance_.system.rotational[blows_.swing.at]];
+    return blows_.stop.at >= 0 || small ? blows_.stop : blows_.swing;
+}
+
 std::string Driver::blow_note(const std::string& scheme) const {
-    if (blow_.at < 0) return {};
+    const Blow& blow = worst_blow();
+    if (blow.at < 0) return {};
     const System& s = instance_.system;
-    const std::string unit = s.rotational[blow_.at] ? " rad/s" : " m/s";
-    const double carried = scheme_->carries() * blow_.taken;
+    const std::string unit = s.rotational[blow.at] ? " rad/s" : " m/s";
+    const double carried = scheme_->carries() * blow.taken;
     const std::string effect = carried > 0 ? "may give back " + number(carried, 2) + unit + " of it in the next"
                                            : "does not see how, and the speed after it may be far off";
-    return s.labels[blow_.at] + " is braked by " + number(blow_.taken, 3) + unit +
-           " within one step from t = " + number(blow_.t, 6) + " s: scheme '" + scheme + "' " + effect +
+    return s.labels[blow.at] + " is braked by " + number(blow.taken, 3) + unit +
+           " within one step from t = " + number(blow.t, 6) + " s: scheme '" + scheme + "' " + effect +
            "; take a smaller tolerance or step, a softer force, or an impact";
 }
 
@@ -454,7 +482,8 @@ void Driver::look_at_gaps(StepResult& result, double h) {
     if (!gaps_.any() || !stands) return;
     const State& s = instance_.state;
     const Gaps::End begin{s.q.data(), s.v.data(), s.x.data()};
-    result.clear = gaps_.part(begin, s.t, scheme_->end(), h, options_.tolerance * instance_.length());
+    const double rounding = options_.tolerance * instance_.length();
+    result.clear = gaps_.part(begin, s.t, scheme_->end(), h, rounding, options_.step == 0);
     if (result.clear < 1) result.culprit = gaps_.passed();
 }
 

@@ -65,7 +65,7 @@ public:
     // The hardest blow that steps have not followed, in words, and the coordinate that it has braked: of a scheme that
     // carries a part of it on (T9.12).
     std::string blow_note(const std::string& scheme) const;
-    int blow_at() const { return blow_.at; }
+    int blow_at() const { return worst_blow().at; }
 
     Statistics statistics;
 
@@ -100,9 +100,16 @@ private:
     struct Blow {
         double t = 0, taken = 0, size = 0;  // taken: of the speed, in m/s or rad/s; size: in units of the model
         int at = -1;
-    } blow_;
-    std::vector<double> fastest_;  // |v|, by coordinate
+    };
+    struct Blows {
+        Blow stop, swing;
+        double most[2] = {};  // the greatest speed so far in units, of translations and rotations
+    } blows_;
+    const Blow& worst_blow() const;
+    std::vector<double> fastest_;              // |v|, by coordinate
+    std::vector<double> v_before_, a_before_;  // of the step
     void look_for_blow(double h);
+    void look_for_swing(double began, double h, const std::vector<double>& v, const std::vector<double>& a);
 
     // ---- events (events.cpp)
     Happenings happenings_;

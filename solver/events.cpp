@@ -72,7 +72,11 @@ void Driver::act_or_wait() {
 
 // After a step of size h from `before_`, at whose end indicators have been seen.
 bool Driver::occurred(double h) {
-    if (happenings_.excess() > 0) locate(h);
+    if (happenings_.excess() > 0) {
+        locate(h);
+        const double part = instance_.state.t - before_.t;
+        if (part > 0 && scheme_->carries() > 0) look_for_swing(before_.t, part, before_.v, before_.a);
+    }
     if (!(happenings_.excess() > 0)) {
         happenings_.remember_sides(true);
         return false;

@@ -78,7 +78,7 @@ void Gaps::see_between(double part, View& view) {
     see({q_.data(), v_.data(), x_.data()}, view);
 }
 
-double Gaps::part(const End& begin, double t, const End& end, double h, double rounding) {
+double Gaps::part(const End& begin, double t, const End& end, double h, double rounding, bool with_pushes) {
     const System& s = instance_.system;
     from_ = begin, to_ = end, t_ = t, h_ = h;
     std::copy_n(end.q, s.nq(), q_end_.begin());
@@ -91,7 +91,7 @@ double Gaps::part(const End& begin, double t, const End& end, double h, double r
     all_closed_ = closed(end_);
     if (all_closed_) return 1;
     see(from_, begin_);
-    set_limits(rounding);
+    set_limits(rounding, with_pushes);
     const double free = clear(begin_, end_, finest);
     return free < 1 || !(doubtful() || bounced(rounding)) ? free : 0.5;
 }
@@ -124,8 +124,12 @@ bool Gaps::closed(const View& view) const {
 
 // A gap that is open at both ends may not close between. Any other one that something ends behind may not close further
 // by more than a share of that.
-void Gaps::set_limits(double rounding) {
+void Gaps::set_limits(double rounding, bool with_pushes) {
     for (std::size_t k = 0; k < open_.size(); ++k) {
+        if (instance_.system.gaps[k].last_push && !with_pushes) {
+            open_[k] = 0, floor_[k] = unseen_[k] = deepest_[k] = none;
+            continue;
+        }
         const int at = instance_.system.gaps[k].extent;
         const double extent = at < 0 ? -none : std::max(instance_.constants[at], 0.0);
         const double first = begin_.gap(k), last = end_.gap(k), depth = std::min(first, 0.0);
@@ -142,9 +146,14 @@ bool Gaps::too_fast(std::size_t k, const View& a, const View& b) const {
     return (a.gap(k) + b.gap(k) - way) / 2 < unseen_[k];
 }
 
+// Whether the gap that pushes last at `k` opens there (T9.13).
+bool Gaps::opens(std::size_t k, const View& a, const View& b) const {
+    return open_[k] && instance_.system.gaps[k].last_push && a.gap(k - 1) < 0 && b.gap(k - 1) >= 0;
+}
+
 // (T9.10): within what is left, the cubic through both views.
 bool Gaps::quiet(std::size_t k, const View& a, const View& b) const {
-    if (too_fast(k, a, b)) return false;
+    if (too_fast(k, a, b) || opens(k, a, b)) return false;
     const double step = h_ * (b.part - a.part);
     return !open_[k] || !(Cubic(a.gap(k), step * a.rate(k), b.gap(k), step * b.rate(k)).least() < floor_[k]);
 }

@@ -18,8 +18,8 @@ public:
 
     bool any() const { return !instance_.system.gaps.empty(); }
     // How much of a step of size h from `begin` at t to `end` may be taken: all of it is 1. What closes by less than
-    // `rounding` (m) does not count.
-    double part(const End& begin, double t, const End& end, double h, double rounding);
+    // `rounding` (m) does not count, and what pushes once more while it opens only `with_pushes`.
+    double part(const End& begin, double t, const End& end, double h, double rounding, bool with_pushes = false);
     const std::string& passed() const { return instance_.system.gaps[passed_].name; }  // where part() is less than 1
 
 private:
@@ -52,7 +52,8 @@ private:
     bool closed(const View& view) const;
     bool doubtful();
     bool bounced(double rounding);
-    void set_limits(double rounding);
+    void set_limits(double rounding, bool with_pushes);
+    bool opens(std::size_t k, const View& a, const View& b) const;
     bool too_fast(std::size_t k, const View& a, const View& b) const;
     bool quiet(std::size_t k, const View& a, const View& b) const;
     double clear(const View& a, const View& b, int halvings);

@@ -270,8 +270,8 @@ void System::read_gaps(const Blob& blob) {
     const auto table = blob.ints("gaptable");
     std::istringstream names(blob.text("gapnames"));
     std::size_t k = 0;
-    for (std::string name; std::getline(names, name) && k + 2 <= table.size(); k += 2)
-        gaps.push_back({name, table[k], table[k + 1] != 0});
+    for (std::string name; std::getline(names, name) && k + 3 <= table.size(); k += 3)
+        gaps.push_back({name, table[k], table[k + 1] != 0, table[k + 2] != 0 && !gaps.empty()});
     gaps_ = Tape(blob, "gaps", spaces());
     if (k != table.size() || gaps_.outputs() != 3 * static_cast<int>(gaps.size()))
         damaged("the program of the gaps has the wrong number of results");

@@ -166,8 +166,9 @@ public:
     Switches switches;
     struct Gap {
         std::string name;
-        int extent;  // constant: of what lies behind it, m; negative where that has no end
-        bool rigid;  // an impact, which occurs while the gap is closing
+        int extent;      // constant: of what lies behind it, m; negative where that has no end
+        bool rigid;      // an impact, which occurs while the gap is closing
+        bool last_push;  // negative where the gap before this one, which is opening, pushes once more (T9.13)
     };
     std::vector<Gap> gaps;
     const Elimination& elimination(Order order) const { return order == Order::eager ? eager_ : patient_; }

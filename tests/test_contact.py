@@ -607,16 +607,12 @@ def test_a_blow_after_which_the_gap_is_open_again_is_told(scheme: str) -> None:
     assert run["ball.y"].max() < 1.02 * (FALL + RADIUS) or any("within one step" in n for n in run.notes)
 
 
-def test_an_elastic_blow_that_no_step_follows_is_told() -> None:
-    """A contact less deep than the tolerance is over within a step: up to 13 times the height before."""
+def test_an_elastic_contact_less_deep_than_the_tolerance_throws_nothing_up() -> None:
+    """Its own acceleration counted as pace, by which errors of the speed are weighed: up to 13 times the height."""
     m = mbd.Model("elastic", gravity=(0, -9.81))
     m.add("ball", mbd.Body(mass=1.5, inertia=0.1, position=(0, 0.195), free=True))
     ends = {"i": mbd.Marker(body="ground"), "j": mbd.Marker(body="ball")}
     m.add("stop", BumpStop(**ends, lower=0.0, stiffness=4e7, axis=(0, 1)))
-    told = 0
     for tolerance in (1e-2, 3e-3, 1e-3, 7.8e-4, 5e-4, 3e-4):
         run = m.simulate(1.0, 0.01, scheme="radau", tolerance=tolerance)
-        notes = [n for n in run.notes if "does not see how" in n]
-        told += bool(notes)
-        assert run["ball.y"].max() < 0.3 or notes
-    assert told
+        assert run["ball.y"].max() < 0.2

@@ -146,7 +146,7 @@ class Controller(Registered, family="controller"):
 
     @property
     def communication_step(self) -> float:
-        """Of which samples are multiples, and times where they appear if the delay is a simple part of the sample time."""
+        """Samples are multiples of it; so is what appears later, if the delay is a simple part of the sample time."""
         late = self.delay / self.sample_time
         part = Fraction(late).limit_denominator(PARTS)
         return self.sample_time / (part.denominator if abs(part - late) <= ROUNDED * (1 + late) else 1)

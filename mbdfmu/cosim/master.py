@@ -208,7 +208,7 @@ class Coupled:
         return NEAR * max(slave.own_step or 0.0, time - self._start) + ROUNDED * math.ulp(time)
 
     def bounded(self, end: float) -> float:
-        """No later than the next communication point of an FMU that leads, or has a longer step of its own than this."""
+        """No later than the next communication point of an FMU that leads, or has a longer step of its own."""
         for slave in self.slaves:
             h = slave.own_step
             if h is not None and (slave.leads or h > (end - self.time) * (1 + NEAR)):

@@ -7,11 +7,13 @@ from pydantic import model_validator
 from mbdfmu.counterparts import Counterpart, axis_force, line_force
 from mbdfmu.description import Direction, Flag, In, NonNegative, Positive, Value
 from mbdfmu.errors import ModelError
-from mbdfmu.expressions import Node, greater, select
+from mbdfmu.expressions import Node, greater, maximum, minimum, select
 from mbdfmu.expressions.adams import impact
 from mbdfmu.forces.base import ScalarForce, along, geometry
 from mbdfmu.frames import Gap, Law, Measure, Resolve
 from mbdfmu.vectors import length
+
+_SHALLOW = 1e-9  # of the damping depth
 
 
 class BumpStop(ScalarForce, name="bump_stop"):
@@ -57,6 +59,8 @@ class BumpStop(ScalarForce, name="bump_stop"):
                 total = total + sign * self._push(depth, sign * rate, resolve)
                 energy = energy + self._stored(depth, resolve)
                 resolve.gap(key, self._gap(-depth, sign * rate, (i, j), resolve))
+                if self.damping != 0:
+                    resolve.gap(f"last push, {key}", self._last_push(depth, sign * rate, resolve))
                 if self.locate:
                     resolve.locate(key, depth)
         return Law(spring=total, actuator=zero, energy=energy)
@@ -73,6 +77,21 @@ class BumpStop(ScalarForce, name="bump_stop"):
         full = 1.0 if self.damping_depth is None else resolve(self.damping_depth)  # no damping: any depth will do
         law = resolve(self.stiffness), resolve(self.exponent), resolve(self.damping), full
         return impact(-depth, leaving, 0.0, *law)
+
+    def _last_push(self, depth: Node, leaving: Node, resolve: Resolve) -> Gap:
+        """Open where damping is as large as the spring, and so leaves no force; closed again right before the end.
+
+        The damping coefficient goes to zero faster than the spring: (T9.13).
+        """
+        k, e, c, full = (resolve(x) for x in (self.stiffness, self.exponent, self.damping, self.damping_depth))
+        within = maximum(depth, _SHALLOW * full)  # no division by zero
+        part = minimum(within / full, 1.0)
+        coefficient = c * part**2 * (3.0 - 2.0 * part) / (k * within ** (e - 1.0))
+        slope = (6.0 * c * part * (1.0 - part) / full / (k * within ** (e - 1.0))) - (e - 1.0) * coefficient / within
+        inside = greater(depth, 0.0)
+        value = select(inside, coefficient * leaving, 0.0) - depth
+        rate = leaving - select(inside, slope * leaving**2, 0.0)
+        return Gap(value=value, rate=rate, last_push=True)
 
     def _stored(self, depth: Node, resolve: Resolve) -> Node:
         above = resolve(self.exponent) + 1.0

@@ -96,11 +96,14 @@ public:
         look_ahead(i.state);
         h_ = h;
         tried_ = true;
+        pace_ = pace_within(i, pace_, h, i.state.a.data());
+        if (pace_ > slowest / h) most_ = quickened * pace_;
+        wild_ = 0;
         if (!formula_->step(*this, i.state.t, h, y_.data(), memory)) {
             if (result_.status == Status::not_finite) find_culprit(i);
             return result_;
         }
-        result_.error = norm(formula_->error.data());
+        result_.error = std::max(norm(formula_->error.data()), std::pow(wild_, error_order_));
         if (!std::isfinite(result_.error)) result_.status = Status::not_finite;
         if (formula_->starting(memory)) result_.error = std::max(result_.error, steady);
         if (result_.error > 1) result_.worst_unknown = worst_component();
@@ -172,7 +175,7 @@ private:
     Index1 index1_;
     std::vector<double> y_, phi_;
     mutable std::vector<double> led_;
-    double h_ = 0, pace_ = 0, most_ = 0;
+    double h_ = 0, pace_ = 0, most_ = 0, wild_ = 0;
     bool tried_ = false;  // the formula itself, by the last step
     int error_order_ = 1;
     Formula::Control control_;
@@ -208,14 +211,14 @@ private:
         State& st = i.state;
         for (int k = 0; k < s_.nv; ++k) st.memory[k] = std::max(st.memory[k], std::fabs(st.q[k]));
         for (int k = 0; k < s_.nx; ++k) st.memory[s_.nv + k] = std::max(st.memory[s_.nv + k], std::fabs(st.x[k]));
-        st.memory[s_.nv + s_.nx] = pace_ = pace(i, st.memory[s_.nv + s_.nx], st.v.data(), st.a.data());
+        st.memory[s_.nv + s_.nx] = pace_ = pace(i, st.memory[s_.nv + s_.nx], st.v.data());
     }
 
     void enter(Instance& i) {
         instance_ = &i;
         order_ = i.state.order;
         pace_ = i.state.memory[s_.nv + s_.nx];
-        most_ = pace_ > 0 ? quickened * pace_ : std::numeric_limits<double>::infinity();
+        most_ = std::numeric_limits<double>::infinity();
         index1_.a = i.state.a, index1_.lambda = i.state.lambda, index1_.xdot = i.state.xdot, index1_.y = i.state.y;
     }
     void gather(const State& st) {
@@ -255,7 +258,9 @@ private:
         if (count_ != nullptr) ++count_->residuals;
         const Index1::Outcome outcome = index1_.solve(i, m.place(), order_);
         if (outcome != Index1::Outcome::done) return failed(outcome);
-        pace_ = std::min(pace(i, pace_, m.v, index1_.a.data()), most_);  // from rest, only the step itself shows it
+        const double found = pace_within(i, pace(i, pace_, m.v), h_, index1_.a.data());
+        wild_ = std::max(wild_, found / most_);
+        pace_ = std::min(found, most_);  // from rest, only the step itself shows it
         rates(m, f);
         return true;
     }

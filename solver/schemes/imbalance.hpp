@@ -21,9 +21,9 @@ public:
             if (places[e].row < system.nv && places[e].col < system.nv) motion_.push_back(static_cast<int>(e));
     }
 
-    // Marks the coordinates that the matrix just made, with its mass times `part`, holds by far more than that; whether
-    // there are any.
-    bool mark(const Instance& i, double part, double* held) {
+    // Marks the coordinates that the matrix just made, with its mass times `part`, holds by more than `stiff` times
+    // that; whether there are any.
+    bool mark(const Instance& i, double part, double stiff, double* held) {
         std::fill(after_.begin(), after_.end(), 0.0);
         for (int e : motion_) {
             const auto [row, col] = system_.pattern.singles[e];
@@ -61,7 +61,6 @@ public:
     }
 
 private:
-    static constexpr double stiff = 30;       // times the mass: less hides little of a correction
     static constexpr double unchanged = 0.5;  // more of a force is left where the matrix is not that of this system
     const System& system_;
     std::vector<double> before_, after_;

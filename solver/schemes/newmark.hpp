@@ -242,6 +242,7 @@ private:
     static constexpr double crowded = 0.01;  // a past step below this fraction of the present one predicts nothing
     static constexpr double even = 1.35;     // steps whose sizes differ by less are treated as equal
     static constexpr int calm_steps = 4;     // without growth, once an iteration has failed or had to be damped
+    static constexpr double stiff = 30;      // times the mass: a matrix that holds less hides little (T5.20)
     static constexpr double nearest = 0.25;  // of h: how near each other the times of a_n and a may be
     std::array<double, history_length> spacing_{};
     double weights_[history_length][history_length] = {};
@@ -459,7 +460,7 @@ private:
         counter(i.state, FACTOR_H) = 0;
         if (!i.factorise(factor, i.state.order)) return false;
         if (!factor.pivoting) counter(i.state, FACTOR_H) = h;  // a pivoting one is not kept
-        counter(i.state, HELD) = imbalance_.mark(i, 1 / lead(), held(i.state));
+        counter(i.state, HELD) = imbalance_.mark(i, 1 / lead(), stiff, held(i.state));
         counter(i.state, HIDDEN) = 0;
         return true;
     }

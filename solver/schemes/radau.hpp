@@ -72,7 +72,7 @@ public:
         for (int k = 0; k < s_.nv; ++k) m[layout_.per_weight + k] = 1 / std::max(i.unit(k), std::fabs(st.q[k]));
         for (int k = 0; k < s_.nx; ++k)
             m[layout_.per_weight + s_.nv + k] = 1 / std::max(s_.nominal[k], std::fabs(st.x[k]));
-        quicken(i, st.v.data(), st.a.data());
+        quicken(i, st.v.data());
     }
 
     bool move_along(Instance& i, const Jump& jump) override {
@@ -93,7 +93,7 @@ public:
 
     StepResult step(Instance& i, double h, Statistics& count) override {
         State& st = i.state;
-        pace_ = std::max(counter(st, PACE), slowest / h);
+        pace_ = pace_within(i, std::max(counter(st, PACE), slowest / h), h, st.a.data());
         for (int k = 0; k < s_.nv; ++k) per_speed_[k] = 1 / (i.unit(k) * pace_);
         const bool kept = counter(st, FACTOR_H) != 0, begins = counter(st, LAST_H) == 0;
         h_ = h;
@@ -123,7 +123,7 @@ public:
         };
         for (int k = 0; k < s_.nv; ++k) grow(per_weight[k], q_[last][k]);
         for (int k = 0; k < s_.nx; ++k) grow(per_weight[s_.nv + k], x_[last][k]);
-        quicken(i, v_[last].data(), z_[last].data());
+        quicken(i, v_[last].data());
         st.t += h_;
         st.q.swap(q_[last]), st.v.swap(v_[last]), st.x.swap(x_[last]);
         s_.settle_turned(st.q.data());
@@ -140,6 +140,7 @@ public:
 private:
     static constexpr int stages = radau::stages, last = stages - 1;
     static constexpr int nodes = stages + 1;  // of the predictor: the stages of the last step and its begin
+    static constexpr double stiff = 2;        // times the mass: a matrix that holds less hides little (T5.20)
     static constexpr double epsilon = std::numeric_limits<double>::epsilon();
     using Stages = std::array<std::vector<double>, stages>;
 
@@ -202,10 +203,10 @@ private:
         return {{m + layout_.singles[0], m + layout_.singles[1], m + layout_.singles[2]}, m + layout_.pairs};
     }
 
-    // The pace of the motion: running maximum of |v| and of the root of |a|, over units.
-    void quicken(Instance& i, const double* v, const double* a) const {
+    // The pace of the motion: running maximum of |v| over units.
+    void quicken(Instance& i, const double* v) const {
         double& fastest = counter(i.state, PACE);
-        fastest = pace(i, fastest, v, a);
+        fastest = pace(i, fastest, v);
     }
 
     // ---- the predictor: polynomials through the unknowns at the last stages, with the begin of that step or without;
@@ -406,7 +407,7 @@ private:
         counter(st, FACTOR_H) = 0;
         if (!i.factorise(st.factor, st.order) || !i.factorise(st.complex_factor, st.order)) return false;
         counter(st, FACTOR_H) = h_;
-        counter(st, HELD) = imbalance_[last].mark(i, 1, st.memory.data() + layout_.held);
+        counter(st, HELD) = imbalance_[last].mark(i, 1, stiff, st.memory.data() + layout_.held);
         counter(st, HIDDEN) = 0;
         return true;
     }
@@ -496,7 +497,7 @@ private:
             evaluate(i, c.derive, count);
             if (c.derive) c.derived_at = c.number;
             if ((c.derive || wants_factor(st)) && !factorise(i)) return result.status = Status::singular, result;
-            const bool may_hide = c.derived_at == 0 && counter(st, HELD) != 0;
+            const bool may_hide = counter(st, HELD) != 0;
             for (int k = 0; k < stages && may_hide; ++k) imbalance_[k].keep(r_[k].data());
             improve(i);
             const double size = place(st, false);

@@ -102,9 +102,16 @@ protected:
     double tolerance_ = 1e-6;
 
     // 1/s, at which units of length and angle are travelled (T12.2); no less than `least`.
-    static double pace(const Instance& i, double least, const double* v, const double* a) {
-        for (int k = 0; k < i.system.nv; ++k)
-            least = std::max({least, std::fabs(v[k]) / i.unit(k), std::sqrt(std::fabs(a[k]) / i.unit(k))});
+    static double pace(const Instance& i, double least, const double* v) {
+        for (int k = 0; k < i.system.nv; ++k) least = std::max(least, std::fabs(v[k]) / i.unit(k));
+        return least;
+    }
+    // The same of a step of size h, which accelerations begin or quicken.
+    static double pace_within(const Instance& i, double least, double h, const double* a) {
+        for (int k = 0; k < i.system.nv; ++k) {
+            const double turning = std::fabs(a[k]) / i.unit(k);
+            least = std::max(least, std::min(std::sqrt(turning), h * turning));
+        }
         return least;
     }
 };

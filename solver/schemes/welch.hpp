@@ -60,7 +60,7 @@ public:
         double* m = st.memory.data();
         for (int k = 0; k < s_.nv; ++k) m[k] = std::max(i.unit(k), std::fabs(st.q[k]));
         for (int k = 0; k < s_.nx; ++k) m[s_.nv + k] = std::max(s_.nominal[k], std::fabs(st.x[k]));
-        m[pace_at()] = pace(i, 0, st.v.data(), st.a.data());
+        m[pace_at()] = pace(i, 0, st.v.data());
     }
 
     bool move_along(Instance& i, const Jump& jump) override {
@@ -91,7 +91,7 @@ public:
         st.order = order_;
         for (int k = 0; k < s_.nv; ++k) m[k] = std::max(m[k], std::fabs(st.q[k]));  // [Negrut05] eq. 34
         for (int k = 0; k < s_.nx; ++k) m[s_.nv + k] = std::max(m[s_.nv + k], std::fabs(st.x[k]));
-        m[pace_at()] = pace(i, m[pace_at()], st.v.data(), st.a.data());
+        m[pace_at()] = pace(i, m[pace_at()], st.v.data());
     }
 
 private:
@@ -334,7 +334,8 @@ private:
     // As in (T12.2).
     double norm(const Instance& i) const {
         const double *m = i.state.memory.data(), *speed = &error_[s_.nv], *state = speed + s_.nv;
-        const double fastest = std::max(pace(i, m[pace_at()], next_.v.data(), index1_.a.data()), slowest / h_);
+        const double known = std::max(pace(i, m[pace_at()], next_.v.data()), slowest / h_);
+        const double fastest = pace_within(i, known, h_, index1_.a.data());
         double places = 0, speeds = 0, states = 0;
         for (int k = 0; k < s_.nv; ++k) {
             places += std::pow(error_[k] / m[k], 2);
