@@ -229,6 +229,7 @@ void Driver::look_for_swing(double began, double h, const std::vector<double>& v
         most = std::max(most, fastest);
         const double taken = std::fabs(s.v[k] - v[k]),
                      swing = h / 2 * std::fabs(s.a[k] - a[k]) + s.drift * std::fabs(a[k]);
+        if (!(h * taken > rounding * unit)) continue;  // at rest
         if (swing > swung * most * unit && taken / unit > std::max(blows_.swing.size, considerable * most))
             blows_.swing = {began, taken, taken / unit, k};
     }

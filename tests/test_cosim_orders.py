@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 from coupled_fmus import START, STIFFNESS, actuator, exact, export, mass, pair
 
+import mbdfmu as mbd
 from mbdfmu.cosim import System
+from mbdfmu.errors import ModelError
 
 RECORD = ["mass.place", "mass.speed", "actuator.force"]
 END, STEPS = 1.0, (0.04, 0.02, 0.01, 0.005)
@@ -156,3 +159,58 @@ def test_the_energy_that_the_coupling_makes_up_falls_with_the_step(folder: Path)
     assert result["actuator.energy"][-1] == pytest.approx(work, rel=2e-2), "first order, at 5 ms"
 
 
+
+
+def pushed(name: str, speed: str = "m/s") -> mbd.Model:
+    model = mbd.Model(name)
+    model.add("force", mbd.Input(unit="N"))
+    model.add("v", mbd.State(rate="force/2", start=1.0))
+    model.add("speed", mbd.Output(value="v", unit=speed))
+    return model
+
+
+def renamed(fmu: Path, units: dict[str, str]) -> None:
+    """As from a tool with other units: ours are those of SI."""
+    with zipfile.ZipFile(fmu) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    text = files["modelDescription.xml"].decode()
+    for old, new in units.items():
+        for attribute in ("name", "unit"):
+            text = text.replace(f'{attribute}="{old}"', f'{attribute}="{new}"')
+    files["modelDescription.xml"] = text.encode()
+    with zipfile.ZipFile(fmu, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+
+
+def test_the_energy_of_a_bond_is_in_joules_whatever_its_units_are(tmp_path: Path) -> None:
+    """kN times m/s was called J."""
+    spring = mbd.Model("spring")
+    spring.add("speed", mbd.Input(unit="m/s"))
+    spring.add("f", mbd.State(rate="-4*speed", start=0.5))
+    spring.add("force", mbd.Output(value="f", unit="N"))
+    found = []
+    for units in ({}, {"N": "kN", "m/s": "mm/s"}, {"N": "kN"}):
+        for model in (pushed("mass"), spring):
+            renamed(export(model, tmp_path), units)
+        system = System("units", master={"extrapolation": 1})
+        system.add("mass", tmp_path / "mass.fmu")
+        system.add("spring", tmp_path / "spring.fmu")
+        system.connect("mass.force", "spring.force")
+        system.connect("spring.speed", "mass.speed")
+        system.bond("bond", effort="mass.force", flow="mass.speed")
+        found.append(system.simulate(0.5, 0.01)["bond.energy"][-1])
+    assert abs(found[0]) > 0.01
+    assert found[1:] == pytest.approx([found[0], 1000 * found[0]], rel=1e-9)
+
+
+def test_a_bond_whose_product_is_no_power_is_refused(tmp_path: Path) -> None:
+    export(pushed("odd", "m"), tmp_path)
+    export(actuator(), tmp_path)
+    system = System("odd")
+    system.add("mass", tmp_path / "odd.fmu")
+    system.add("actuator", tmp_path / "actuator.fmu")
+    system.connect("mass.force", "actuator.force")
+    system.bond("bond", effort="mass.force", flow="mass.speed")
+    with pytest.raises(ModelError, match=r"bonds.bond: effort \[N\] times flow \[m\] is no power"):
+        system.simulate(0.1, 0.01)

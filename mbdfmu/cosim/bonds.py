@@ -15,14 +15,14 @@ import numpy as np
 from mbdfmu.cosim.description import SystemDescription, split
 from mbdfmu.cosim.master import Coupled
 from mbdfmu.cosim.slave import Slave, Told
-from mbdfmu.cosim.wiring import Wiring
+from mbdfmu.cosim.wiring import Wiring, watts
 
 Point = tuple[float, float]  # time and value
 
 
 @dataclass
 class Account:
-    """The energy of one bond since the start, J (where effort times flow is a power).
+    """The energy of one bond since the start, J.
 
     Effort and flow are lines between the communication points of the FMUs that they come from, whose steps may be
     longer than those of others; so the energy is known up to the last point that both have met.
@@ -33,6 +33,7 @@ class Account:
     partner: Slave  # where the effort comes from
     effort: int  # place in U
     flow: int  # place in Y
+    watts: float = 1.0  # of effort times flow
     energy: float = 0.0  # given to the FMU, as its partner has meant it
     residual: float = 0.0  # given to it beyond that
     _efforts: list[Point] = field(default_factory=list, repr=False)
@@ -69,8 +70,9 @@ class Account:
             now = [a, (a + b) / 2, b]
             meant, flows = _lines(now, self._efforts), _lines(now, self._flows)
             told = [float(piece.values[place] + piece.slopes[place] * (t - piece.begin)) for t in now]
-            self.energy += _simpson(b - a, meant, flows)
-            self.residual += _simpson(b - a, [x - y for x, y in zip(told, meant, strict=True)], flows)
+            beyond = [x - y for x, y in zip(told, meant, strict=True)]
+            self.energy += self.watts * _simpson(b - a, meant, flows)
+            self.residual += self.watts * _simpson(b - a, beyond, flows)
 
     def _meant(self, coupled: Coupled) -> Point:
         return coupled.time, float(coupled.exchange.at(self.effort))
@@ -102,6 +104,8 @@ def accounts(description: SystemDescription, wiring: Wiring, slaves: Sequence[Sl
     flows = {place: k for k, place in enumerate(wiring.sources)}
     return [
         Account(name=name, slave=of_name[split(bond.effort)[0]], effort=efforts[split(bond.effort)],
-                partner=of_name[split(couplings[bond.effort].source)[0]], flow=flows[split(bond.flow)])
+                partner=of_name[split(couplings[bond.effort].source)[0]], flow=flows[split(bond.flow)],
+                watts=watts(*(wiring.fmus[fmu].variable(one).unit for fmu, one in map(split, (bond.effort, bond.flow))))
+                      or 1.0)
         for name, bond in bonds.items()
     ]  # fmt: skip

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.cosim.acceleration import Anderson
+from mbdfmu.cosim.signals import Matrix, Vector, value
 from mbdfmu.cosim.slave import Slave
 from mbdfmu.cosim.wiring import READ, Wiring
 from mbdfmu.errors import StepFailed
 
-Vector = NDArray[np.float64]
 Call = Callable[[], None]
 ROUNDS = 100  # of the iteration where values depend on themselves
 SETTLED = 1e-12  # relative to the size of values so far
@@ -31,6 +31,8 @@ class Exchange:
         self.external = np.array(external, dtype=int)  # in U
         self.given = self.Y[len(wiring.sources) :]
         self.late = self.Y.copy()  # what delayed couplings take their values from
+        self._assumed = np.zeros(len(wiring.links))  # U, where it comes from an FMU that is not at this time
+        self._away: NDArray[np.bool_] | None = None
         self._torn = np.array(wiring.torn, dtype=int)
         of_name = {slave.name: slave for slave in slaves}
         self._owners = [of_name[link.target[0]] for link in wiring.links]
@@ -64,6 +66,7 @@ class Exchange:
         source, factor, offset = self.source[part], self._factor[part], self._offset[part]
         delayed = np.flatnonzero(self._delayed[part])
         scaled = bool(np.any(factor != 1) or np.any(offset != 0))
+        assumed = self._assumed[part]
 
         def route() -> None:
             Y.take(source, out=U, mode="clip")  # any other mode would make a copy first
@@ -72,8 +75,18 @@ class Exchange:
             if scaled:
                 np.multiply(U, factor, out=U)
                 np.add(U, offset, out=U)
+            if self._away is not None:
+                np.copyto(U, assumed, where=self._away[part])
 
         return route
+
+    def assume(self, inputs: Sequence[NDArray[np.int_]], expected: Matrix | None = None, size: float = 0.0) -> None:
+        """What these are as long as the FMUs that they come from have not arrived; else partners got old values."""
+        self._away = None
+        if inputs and expected is not None:
+            self._away = np.zeros(len(self.U), dtype=bool)
+            self._away[np.concatenate(inputs)] = True
+            self._assumed[:] = value(expected, size)
 
     def measure(self) -> None:
         """How large the values are."""
@@ -82,7 +95,7 @@ class Exchange:
     def at(self, places: Any) -> Any:
         """What Y says that this place of U, or these places, are: written or not."""
         found = self._factor[places] * self.Y[self.source[places]] + self._offset[places]
-        return found
+        return found if self._away is None else np.where(self._away[places], self._assumed[places], found)
 
     def settle(self, time: float) -> None:
         """While the FMUs are initialised: values pass until they stay."""

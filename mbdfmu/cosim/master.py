@@ -115,7 +115,11 @@ class Coupled:
         for to in self._parts(slave, end):
             slave.advance(to)
 
-    def _arrive(self, end: float) -> None:
+    def _arrive(self, end: float, expected: Matrix | None = None) -> None:
+        """Values pass at the end; what comes from FMUs that are not there is as expected."""
+        if expected is not None:
+            away = [fed for slave, fed in self._fed.items() if len(fed) and slave.time < end]
+            self.exchange.assume(away, expected, end - self.time)
         self.time = end
         self._give()
         self.exchange.run(end)
@@ -147,7 +151,7 @@ class Coupled:
                 self._restore(kept)
                 self.counts["iterations"] += 1
             self._sweep(polynomials, end)
-            self._arrive(end)
+            self._arrive(end, polynomials)
             change = self._change(before) if k else np.inf
             if change <= self.settings.iteration_tolerance:
                 break
@@ -157,6 +161,7 @@ class Coupled:
     def _sweep(self, polynomials: Matrix, end: float) -> None:
         """All FMUs that are due, once; with Gauss-Seidel those that follow know what the former have found."""
         in_turn = self.settings.algorithm == "gauss-seidel"
+        self.exchange.assume([])
         for slave in self.slaves:
             if self._is_due(slave, end):
                 self._move(slave, polynomials, end)

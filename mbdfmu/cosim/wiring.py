@@ -7,6 +7,7 @@ for is set last. So every value is that of the present time, without a step of d
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -177,6 +178,18 @@ def _unit(text: str) -> Any:
         return None
 
 
+def watts(effort: str, flow: str) -> float | None:
+    """How many W the product of both units is; None if it is no power. What has no unit is taken to be in SI units."""
+    known = [_unit(text) for text in (effort, flow) if text]
+    if None in known:
+        return None
+    exponents = [sum(column) for column in zip(*(one.exponents[:-1] for one in known), strict=True)]  # rad is a number
+    if len(known) == 2 and tuple(exponents) != unit("W").exponents[:-1]:
+        return None
+    factor: float = math.prod(one.factor for one in known)
+    return factor
+
+
 def _bond_problems(description: SystemDescription, fmus: Mapping[str, FmuInfo]) -> Iterator[str]:
     for name, bond in description.bonds.items():
         effort, flow = split(bond.effort), split(bond.flow)
@@ -186,6 +199,13 @@ def _bond_problems(description: SystemDescription, fmus: Mapping[str, FmuInfo]) 
             yield f"bonds.{name}: effort and flow must be of one FMU, found {effort[0]} and {flow[0]}"
         elif flow[1] not in fmus[flow[0]] or fmus[flow[0]].variable(flow[1]).causality != "output":
             yield f"bonds.{name}.flow: FMU '{flow[0]}' has no output {flow[1]!r}"
+        elif effort[1] in fmus[effort[0]]:
+            ends = [fmus[fmu].variable(variable).unit for fmu, variable in (effort, flow)]
+            if watts(*ends) is None:
+                yield (
+                    f"bonds.{name}: effort [{ends[0]}] times flow [{ends[1]}] is no power; "
+                    "name variables whose product is one, such as force [N] and speed [m/s]"
+                )
         for column in (ENERGY, RESIDUAL):
             if name in fmus and column in fmus[name]:
                 yield f"bonds.{name}: FMU '{name}' has a variable {column!r} too; call the bond otherwise"
