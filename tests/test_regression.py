@@ -246,6 +246,41 @@ def test_jump_without_its_double_time_passes(keep):
     assert compare(reference, single)
 
 
+def wave(times: np.ndarray, *tones: tuple[float, float]) -> Result:
+    """A sum of sines: amplitudes and frequencies in Hz."""
+    return Result(times, {"y": sum(size * np.sin(2 * np.pi * rate * times) for size, rate in tones)})
+
+
+@pytest.mark.parametrize("periods", [1, 3, 10, 100, 600, 10_000])
+def test_another_oscillation_fails_however_many_periods_there_are(periods):
+    """The time tolerance was a share of the duration: 80 Hz for 60 Hz passed, and so did the other sign."""
+    times = np.linspace(0, 1, 40 * periods + 1)
+    reference = wave(times, (1.0, periods))
+    assert compare(wave(times, (1.0005, periods)), reference)
+    assert not compare(wave(times, (-1.0, periods)), reference)
+    assert not compare(wave(times, (1.0, periods * 4 / 3)), reference)
+    assert not compare(wave(times, (0.99, periods)), reference)
+    assert not compare(Result(times, {"y": 0 * times}), reference)
+
+
+@pytest.mark.parametrize("rate", [30, 300])
+def test_a_small_tone_on_a_large_one_is_compared_too(rate):
+    times = np.linspace(0, 10, 100_001)
+    reference = wave(times, (1.0, 0.3), (0.02, rate))
+    assert compare(wave(times, (1.0, 0.3), (0.0203, rate)), reference)
+    assert not compare(wave(times, (1.0, 0.3), (-0.02, rate)), reference)
+    assert not compare(wave(times, (1.0, 0.3), (0.02, rate * 1.1)), reference)
+
+
+def test_a_reference_with_few_rows_says_nothing_of_what_happens_between_them():
+    times = np.linspace(0, 1, 1001)
+    result = wave(times, (1.0, 20))
+    for rows in ([0], [0, 1000], [0, 500, 1000], list(range(0, 301)) + list(range(700, 1001))):
+        reference = Result(times[rows], {"y": result["y"][rows]})
+        assert not compare(result, reference)
+    assert compare(wave(times, (1.0, 0.4)), wave(times[::40], (1.0, 0.4)))
+
+
 def test_jump_within_the_time_tolerance_passes():
     reference = run(jump)
     early = np.where(reference.time >= JUMP, reference.time + 4e-4, reference.time)

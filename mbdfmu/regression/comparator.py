@@ -13,7 +13,7 @@ import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +22,7 @@ from ..errors import ModelError
 from ..results import Result
 from ..tabular import SHOWN, Array
 from .tube import Place, Tube
+from .waves import crossings, shortest_half
 
 Curves: TypeAlias = Result | str | os.PathLike[str] | np.ndarray[Any, Any]
 
@@ -30,6 +31,7 @@ ROUNDING = 8 * float(np.finfo(np.float64).eps)  # relative, of times that are me
 # A range below rtol times this part of the magnitude is rounding, not motion: then the magnitude counts.
 FLOOR_RELATIVE = 1e-3
 FLOOR_ABSOLUTE = 1e-12  # for signals that are zero throughout
+SHARE = 0.2  # of the shortest half period, that a tolerance along time may be
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +45,7 @@ class Deviation:
     reference: float
     deviation: float  # distance from the other curve within the time tolerance; NaN where a value is not finite
     allowed: float
+    reach: float = 0.0  # s, the tolerance along time
 
     @property
     def ratio(self) -> float:
@@ -124,7 +127,8 @@ def compare(
 
     Allowed is `rtol` times the signal's range in the reference, but never less than `atol` (in the signal's unit;
     without it a floor from rounding) and, along time, `time_tolerance` in seconds (without it `rtol` times the
-    length of the reference). The result must cover the time of the reference; more time or signals are not compared.
+    length of the reference), but never more than a tenth of the signal's own shortest period in the reference. The
+    result must cover the time of the reference; more time or signals are not compared.
     """
     _check_tolerances(rtol=rtol, atol=atol, time_tolerance=time_tolerance)
     result, reference = _load(result), _load(reference)
@@ -138,6 +142,7 @@ def compare(
     problems = _run_problems(result, reference) + _signal_problems(result, reference, names)
     common = [name for name in names if name in result.columns]
     allowed = {name: allowance(reference[name], rtol, atol) for name in common}
+    problems += _sparse_problems(result, reference, allowed)
     deviations = _deviations(result, reference, allowed, time_tolerance)
     return Comparison(
         deviations=deviations, problems=tuple(problems), rtol=rtol, atol=atol, time_tolerance=time_tolerance
@@ -170,6 +175,8 @@ def _patterns(signals: str | Iterable[str] | None) -> list[str]:
 
 def _run_problems(result: Result, reference: Result) -> list[str]:
     problems = [] if result.complete else [f"the result's run ended early: {result.message or 'no reason is given'}"]
+    if len(reference.time) == 1 < len(result.time):
+        problems.append("the reference has one row, which shows no course; record it over time")
     if not len(result.time):
         return [*problems, "the result has no rows"]
     t, tref = result.time, reference.time
@@ -203,6 +210,25 @@ def _signal_problems(result: Result, reference: Result, names: list[str]) -> lis
     return problems
 
 
+def _sparse_problems(result: Result, reference: Result, allowed: dict[str, float]) -> list[str]:
+    """Where the result swings to and fro between two rows of the reference nothing says that it should."""
+    problems = []
+    for name, limit in allowed.items():
+        if not np.isfinite(result[name]).all():
+            continue
+        times = crossings(result.time, result[name], 2 * limit)
+        times = times[(times > reference.time[0]) & (times < reference.time[-1])]
+        rows = np.searchsorted(reference.time, times)
+        swings = np.flatnonzero((np.diff(rows) == 0) & (np.diff(times) > 0))
+        if len(swings):
+            k = int(swings[0])
+            problems.append(
+                f"{name}: the result swings between t = {times[k]:.9g} s and {times[k + 1]:.9g} s, where the reference "
+                "has no row; record the reference with more rows"
+            )
+    return problems
+
+
 def allowance(reference: Array, rtol: float, atol: float | None) -> float:
     """Distance from the curve of a reference that is allowed."""
     if not np.isfinite(reference).all():
@@ -219,20 +245,33 @@ def _deviations(result: Result, reference: Result, allowed: dict[str, float], re
     rounding = ROUNDING * float(np.abs(reference.time).max())
     ours = _overlap(result.time, reference.time, rounding)
     theirs = _overlap(reference.time, result.time, rounding)
-    around_reference = Tube(reference.time, result.time[ours], reach + rounding)
-    around_result = Tube(result.time, reference.time[theirs], reach + rounding)
+
+    @cache
+    def tubes(reach: float) -> tuple[Tube, Tube]:
+        around_reference = Tube(reference.time, result.time[ours], reach + rounding)
+        return around_reference, Tube(result.time, reference.time[theirs], reach + rounding)
+
     found = {}
     for name, limit in allowed.items():
         y, yref = result[name], reference[name]
         wild = _not_finite(result, reference, name)
+        own = 0.0 if wild else _reach(reference.time, yref, limit, reach)
+        around_reference, around_result = tubes(own)
         forth = None if wild else around_reference.worst(y[ours], yref, limit)
         back = None if wild else around_result.worst(yref[theirs], y, limit)
         places = [wild, forth, back and back._replace(point=back.curve, curve=back.point)]
         unit = reference.unit(name) or result.unit(name)
-        candidates = [_deviation(name, unit, place) for place in places if place is not None]
+        candidates = [_deviation(name, unit, place, own) for place in places if place is not None]
         if candidates:
             found[name] = max(candidates, key=lambda deviation: deviation.ratio)
     return found
+
+
+def _reach(time: Array, values: Array, allowed: float, longest: float) -> float:
+    """The tolerance along time of one signal: with a longer one than its periods any oscillation would pass."""
+    most = SHARE * shortest_half(time, values, 2 * allowed)
+    # Halved as often as needed: signals share tubes.
+    return longest if longest <= most else longest * 2.0 ** math.floor(math.log2(most / longest))
 
 
 def _overlap(time: Array, other: Array, rounding: float) -> slice:
@@ -251,8 +290,9 @@ def _not_finite(result: Result, reference: Result, name: str) -> Place | None:
     return None
 
 
-def _deviation(name: str, unit: str, place: Place) -> Deviation:
+def _deviation(name: str, unit: str, place: Place, reach: float) -> Deviation:
     time, value, reference, deviation, allowed = place
     return Deviation(
-        name=name, unit=unit, time=time, value=value, reference=reference, deviation=deviation, allowed=allowed
-    )
+        name=name, unit=unit, time=time, value=value, reference=reference, deviation=deviation, allowed=allowed,
+        reach=reach,
+    )  # fmt: skip

@@ -146,7 +146,7 @@ def _figure(verdict: Verdict, deviation: Deviation) -> str:
         Curve(time=result.time, values=result[name]),
         Curve(time=reference.time, values=reference[name]),
         allowance(reference[name], found.rtol, found.atol),
-        found.time_tolerance,
+        deviation.reach,
         deviation,
     )
     unit = f" [{deviation.unit}]" if deviation.unit else ""
