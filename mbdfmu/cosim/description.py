@@ -56,7 +56,7 @@ class Component(Element):
     text: Text = ""
     parameters: dict[str, Typed] = Field(default_factory=dict)
     start: dict[str, Number] = Field(default_factory=dict)
-    inputs: dict[str, Number] = Field(default_factory=dict)  # constant values of inputs that nothing is coupled to
+    inputs: dict[str, Typed] = Field(default_factory=dict)  # constant values of inputs that nothing is coupled to
     step: Annotated[PositiveNumber | None, In("s")] = None  # its own communication step
     tolerance: PositiveNumber | None = None  # of its solver
 

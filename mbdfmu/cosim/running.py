@@ -21,7 +21,7 @@ from mbdfmu.cosim.slave import LAST, VARIES, Slave
 from mbdfmu.cosim.wiring import Place, wired
 from mbdfmu.errors import ModelError, StepFailed, did_you_mean
 from mbdfmu.fmi.calls import PYTHON
-from mbdfmu.fmi.harness import CO_SIMULATION, runnable, start_values
+from mbdfmu.fmi.harness import CO_SIMULATION, checked_inputs, runnable, start_values
 from mbdfmu.fmi.host import hosting
 from mbdfmu.fmi.instance import Experiment, Instance
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable, info
@@ -410,7 +410,7 @@ def schedule(
         table = read_inputs(inputs, {name: variable.unit for name, variable in known.items()})
         inputs = {name: (table.time, table[name]) for name in table.columns}
     held = [name for name, v in known.items() if not v.is_real or v.variability == "discrete"]
-    return InputSchedule.make(inputs, known, interpolation, held)
+    return checked_inputs(InputSchedule.make(inputs, known, interpolation, held), known)
 
 
 def _set_values(name: str, component: Component, facts: FmuInfo) -> list[tuple[FmuVariable, Value]]:

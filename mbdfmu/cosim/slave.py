@@ -15,7 +15,7 @@ from mbdfmu.cosim.wiring import READ, Pass
 from mbdfmu.errors import Ended, ModelError, StepFailed
 from mbdfmu.fmi.calls import FATAL, WARNING
 from mbdfmu.fmi.instance import Instance, InstanceState
-from mbdfmu.fmi.lanes import lanes
+from mbdfmu.fmi.lanes import Unfit, lanes
 from mbdfmu.fmi.reading import FmuVariable
 from mbdfmu.fmi.remote import Gone
 from mbdfmu.fmi.types import Value
@@ -185,7 +185,10 @@ class Slave:
         def call() -> None:
             for one in calls:
                 heard = len(messages)
-                status = one()
+                try:
+                    status = one()
+                except Unfit as error:
+                    raise StepFailed(f"FMU '{self.name}' at t = {self.time:g} s: {error}") from None
                 if status > WARNING:
                     raise self._failure(what, status, heard)
 

@@ -28,6 +28,11 @@ PYTHON: dict[str, Callable[[Any], Value]] = {
     "Boolean": bool,
     "String": str,
 }
+RANGES = {
+    **{f"Int{n}": (-(2 ** (n - 1)), 2 ** (n - 1) - 1) for n in (8, 16, 32, 64)},
+    **{f"UInt{n}": (0, 2**n - 1) for n in (8, 16, 32, 64)},
+}
+RANGES |= {"Integer": RANGES["Int32"], "Enumeration": RANGES["Int32"]}
 OK, WARNING, DISCARD, ERROR, FATAL = range(5)  # of fmi2Status and fmi3Status
 LAST_SUCCESSFUL_TIME, TERMINATED = 2, 3  # of fmi2StatusKind
 

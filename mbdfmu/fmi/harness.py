@@ -14,6 +14,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mbdfmu.analyses import InputSchedule
 from mbdfmu.analyses.settings import LOOSEST, TIGHTEST
 from mbdfmu.analyses.simulate import RECORDED_BY_DEFAULT, Recording, output_times
@@ -212,7 +214,22 @@ def input_schedule(facts: FmuInfo, inputs: Any, interpolation: str) -> InputSche
     elif isinstance(inputs, Table) and (problems := foreign_units(inputs, units)):
         raise ModelError(problems)
     held = [name for name, v in known.items() if not v.is_real or v.variability == "discrete"]
-    return InputSchedule.make(inputs, known, interpolation, held)
+    return checked_inputs(InputSchedule.make(inputs, known, interpolation, held), known)
+
+
+def checked_inputs(schedule: InputSchedule, known: Mapping[str, FmuVariable]) -> InputSchedule:
+    """The same; ModelError lists inputs with values that their types do not hold."""
+    problems: list[str] = []
+    for name, curve in schedule.curves.items():
+        for value in () if known[name].is_real else np.unique(curve.values).tolist():
+            try:
+                converted(known[name], value)
+            except ModelError as error:
+                problems += [f"input {name}: {problem}" for problem in error.problems]
+                break
+    if problems:
+        raise ModelError(problems)
+    return schedule
 
 
 def start_values(

@@ -23,6 +23,13 @@ _C = {
 _C3 = {**_C, "Enumeration": ctypes.c_int64, "Boolean": ctypes.c_bool}
 
 
+ROUNDED = 1e-9  # of a whole number, that products of factors may be off by
+
+
+class Unfit(ValueError):
+    """A value that the type of its variable does not hold."""
+
+
 class Lane:
     """Variables of one type and their values; `values` may be a part of a larger array.
 
@@ -33,7 +40,7 @@ class Lane:
         kind = (_C if calls.version == 2 else _C3)[variables[0].type]
         sizes = {v.reference: v.size for v in variables}
         begins = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
-        self.values = values
+        self.values, self._variables = values, variables
         self._places = [begins[v.reference] + v.element for v in variables]
         total = sum(sizes.values())
         direct = kind is ctypes.c_double and self._places == list(range(total))
@@ -55,9 +62,21 @@ class Lane:
         status = self._get() if self._partial else OK
         if status > WARNING:
             return status
-        whole = self._buffer.dtype.kind in "iub"
-        self._buffer[self._places] = np.rint(self.values) if whole else self.values
+        self._buffer[self._places] = self._whole() if self._buffer.dtype.kind in "iu" else self.values
         return self._set()
+
+    def _whole(self) -> NDArray[np.float64]:
+        """Unfit where a value is no whole number, or beyond the type's range, where it would become another one."""
+        found = np.rint(self.values)
+        limits = np.iinfo(self._buffer.dtype)
+        fits = (np.abs(self.values - found) <= ROUNDED * np.abs(found)) & (found >= limits.min) & (found <= limits.max)
+        if not fits.all():
+            k = int(np.argmin(fits))
+            raise Unfit(
+                f"'{self._variables[k].name}' is {self._variables[k].type} and is given {self.values[k]:.10g}; whole "
+                f"numbers in {limits.min} .. {limits.max} are allowed: look at the factor or the source of its coupling"
+            )
+        return found
 
 
 def lanes(calls: Calls, variables: Sequence[FmuVariable], values: NDArray[np.float64]) -> list[Lane]:

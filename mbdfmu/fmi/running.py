@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.errors import ModelError, StepFailed, did_you_mean
-from mbdfmu.fmi.calls import PYTHON
+from mbdfmu.fmi.calls import PYTHON, RANGES
 from mbdfmu.fmi.host import hosting
 from mbdfmu.fmi.instance import Experiment, Instance, InstanceState, said
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
@@ -142,7 +142,7 @@ class FmuSimulation:
                 f"FMU '{self._facts.name}' would hold '{name}' during the step, although a slope of "
                 f"{slope:g} is given; open it with slopes=True"
             )
-        self._set(variable, value)
+        self._set(variable, converted(variable, value))
         self._fmu.call(self._fmu.calls.set_slope, variable, slope)
         rate = rate_of(name)
         if rate in self._rates and rate not in self._inputs:  # nothing else has been said of it
@@ -229,6 +229,10 @@ def converted(variable: FmuVariable, value: Value) -> Value:
     if kind in (int, bool) and not (float(value) in (0.0, 1.0) if kind is bool else float(value).is_integer()):
         wanted = "true or false (1 or 0)" if kind is bool else "a whole number"
         raise ModelError(f"'{variable.name}' is {variable.type} and must be {wanted}, found {value!r}")
+    if kind is int:
+        low, high = RANGES[variable.type]
+        if not low <= int(value) <= high:
+            raise ModelError(f"'{variable.name}' is {variable.type} and must lie in {low} .. {high}, found {value!r}")
     return kind(value)
 
 
