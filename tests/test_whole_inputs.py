@@ -65,7 +65,7 @@ def test_a_coupling_whose_product_does_not_fit_ends_by_name(counter: Path, facto
     system.add("a", counter, inputs={"n": start, "on": True})
     system.add("b", counter)
     system.connect("b.n", "a.twice", factor=factor / 2)
-    with pytest.raises(StepFailed, match="FMU 'b' at t = .*'n' is Integer and is given .*whole numbers in"):
+    with pytest.raises(StepFailed, match=r"FMU 'b' at t = .*'n' is Integer and is given .*whole numbers in"):
         system.simulate(1.0, 0.1)
     system = System("two")
     system.add("a", counter, inputs={"n": 3, "on": True})
