@@ -425,6 +425,12 @@ def test_check_counts_states_blocks_and_what_is_solved_for() -> None:
     assert "unknowns" not in crane
 
 
+def test_a_model_of_states_alone_is_checked() -> None:
+    model = write_model("tank.json", bodies={}, joints={}, states={"level": {"start": 1, "rate": "-level"}})
+    text = succeed(f"check {model}")
+    assert re.search(r"coordinates +0\n", text) and re.search(r"differential states +1\n", text)
+
+
 def test_check_and_the_solver_agree_on_what_fits() -> None:
     for gap, code in ((0.9e-6, SUCCESS), (1.1e-6, NEGATIVE)):  # of the length scale, 0.5 m
         bar = {"mass": 2, "inertia": 0.1, "position": [0.5, gap * 0.5]}
