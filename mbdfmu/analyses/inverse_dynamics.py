@@ -72,7 +72,8 @@ class InverseDynamics(Simulation):
         self._tolerance = float(question.tolerance)
         self._tracking = Tracking(self._native, self._lowered, reader, question.coordinates, self._tolerance)
         self._units = self._tracking.closure.units
-        self._u = np.zeros(len(self._actuators))
+        starts = {s.name: s.start for s in self._model.inputs}
+        self._u = np.array([float(starts[name] or 0.0) for name in self._actuators])  # the first guess
         self._size = self._worst = 0.0
         self._work = {"points": 0, "iterations": 0}
 
