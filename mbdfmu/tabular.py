@@ -138,10 +138,15 @@ def read_inputs(path: str | os.PathLike[str], known: Mapping[str, str]) -> Table
 def foreign_units(table: Table, known: Mapping[str, str]) -> list[str]:
     """What is wrong with the units that input signals are said to have; `known` as in `read_inputs`."""
     return [
-        f"input '{name}' is in '{unit}', the model has it in '{known[name]}'; convert the numbers"
+        f"input '{name}' is in '{unit}', the model has it in '{known[name] or 1}'; convert the numbers"
         for name, unit in table.units.items()
-        if unit and known.get(name, unit) != unit
+        if differ(unit, known.get(name, unit))
     ]
+
+
+def differ(found: str, wanted: str) -> bool:
+    """Whether a column says another unit; it may say none, and '1' is no unit too."""
+    return bool(found) and found != (wanted or "1")
 
 
 def _read(path: str | os.PathLike[str], finite: bool) -> tuple[int, Table]:
