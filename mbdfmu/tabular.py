@@ -58,6 +58,8 @@ class Table:
             yield f"column '{name}' has shape {values.shape}, time has {self.time.shape}; give one value for each time"
 
     def __getitem__(self, name: str) -> Array:
+        if not isinstance(name, str):
+            raise ModelError(f"a signal is asked for by its name, found {name!r}")
         if name == TIME:
             return self.time
         if name not in self.columns:
@@ -83,13 +85,16 @@ class Table:
 
     def names(self, pattern: str = "*") -> list[str]:
         """The columns that match a shell pattern such as `crank.*`; a full name matches only itself."""
+        if not isinstance(pattern, str):
+            raise ModelError(f"signals are chosen by names or patterns such as 'crank.*', found {pattern!r}")
         if pattern in self.columns:  # `r[1]` is a name first and a pattern second
             return [pattern]
         return [name for name in self.columns if fnmatchcase(name, pattern)]
 
-    def select(self, patterns: Iterable[str]) -> list[str]:
-        """The columns that match any of the patterns, each once; a pattern without a match is refused."""
-        found = {pattern: self.names(pattern) for pattern in patterns}
+    def select(self, patterns: str | Iterable[str]) -> list[str]:
+        """The columns that match the pattern or any of several, each once; one without a match is refused."""
+        several = list(patterns) if isinstance(patterns, Iterable) and not isinstance(patterns, str) else [patterns]
+        found = dict(zip(several, map(self.names, several), strict=True))
         problems = [unknown("signal", pattern, self.columns) for pattern, names in found.items() if not names]
         if problems:
             raise ModelError(problems)

@@ -21,7 +21,7 @@ from mbdfmu.analyses.inputs import InputSchedule
 from mbdfmu.analyses.native import translated
 from mbdfmu.analyses.notes import silent_events
 from mbdfmu.analyses.settings import Settings
-from mbdfmu.analyses.simulate import Recording
+from mbdfmu.analyses.simulate import Recording, check_progress
 from mbdfmu.analyses.stepping import Simulation
 from mbdfmu.analyses.tracking import Tracking
 from mbdfmu.errors import ModelError, StepFailed, did_you_mean
@@ -265,6 +265,7 @@ def inverse_dynamics(
     solver: InverseDynamics, names: Sequence[str], progress: Callable[[float], None] | None = None
 ) -> Recording:
     """Go through all rows of the motion and record signals at each."""
+    check_progress(progress)
     index = {name: k for k, name in enumerate(solver.names)}
     columns = [index[name] for name in names]
     points: list[tuple[float, Any]] = []
