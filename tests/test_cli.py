@@ -558,6 +558,26 @@ def test_a_fixed_step_takes_the_steps_it_was_told() -> None:
     assert "100 steps (0 rejected)" in succeed("simulate pendulum -t 1 --dt 0.1 --step 0.01")
 
 
+@pytest.mark.parametrize("target", ["pendulum", "pendulum.fmu"])
+def test_sizes_of_steps_are_those_of_the_library(target: str) -> None:
+    if target == "pendulum.fmu":
+        succeed("export-fmu pendulum")
+    options = "--largest-step 1e-3 --first-step 1e-5 --smallest-step 1e-9"
+    succeed(f"simulate {target} -t 0.2 --dt 0.1 {options} -o out.h5")
+    sizes = {"largest_step": 1e-3, "first_step": 1e-5, "smallest_step": 1e-9}
+    expected = mbd.models.load("pendulum").simulate(0.2, 0.1, **sizes)
+    assert expected.statistics["steps"] > 200
+    found = mbd.Result.read("out.h5")
+    assert found["bar.x"][-1] == expected["bar.x"][-1]
+    assert "steps" not in found.statistics or found.statistics["steps"] == expected.statistics["steps"]
+
+
+def test_sizes_of_steps_must_fit_each_other() -> None:
+    command = "simulate pendulum -t 1 --largest-step 1e-5 --smallest-step 1e-4"
+    assert "largest_step must not be below smallest_step, found 1e-05 s and 0.0001 s" in refuse(command)
+    assert "--first-step" in refuse("simulate pendulum -t 1 --first-step 0")
+
+
 def test_a_model_without_experiment_needs_an_end_time() -> None:
     model = write_model("plain.json", experiment=None)
     assert "give the end time: -t SECONDS" in refuse(f"simulate {model}")

@@ -66,6 +66,9 @@ _WRITTEN = (".json", ".ssp")
 @click.option(
     "--tolerance", type=positive, metavar="NUMBER", help="Of the extrapolation, relative; chooses the steps by it."
 )
+@click.option(
+    "--smallest-step", type=positive, metavar="SECONDS", help="Of those that --tolerance chooses; 1e-9 if not given."
+)
 @own_processes
 @click.option("-o", "--output", type=output_file(*FORMATS), metavar="FILE", help=f"To write: {', '.join(FORMATS)}.")
 @click.option("--plot", is_flag=True, help="Draw what was recorded into a .png beside the output file.")
@@ -106,7 +109,7 @@ def command(
 
 def _with_options(system: System, given: dict[str, Any]) -> System:
     """What is said about the master goes before what the file says; the rest stays in `given`."""
-    names = ("algorithm", "extrapolation", "iterations", "tolerance")
+    names = ("algorithm", "extrapolation", "iterations", "tolerance", "smallest_step")
     master = {name: value for name in names if (value := given.pop(name)) is not None}
     return system.with_master(**master) if master else system
 

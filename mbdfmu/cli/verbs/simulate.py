@@ -41,6 +41,9 @@ class Request:
     options: tuple[str, ...]
     tolerance: float | None
     step: float | None
+    first_step: float | None
+    largest_step: float | None
+    smallest_step: float | None
     assemble: bool | None
     isolate: bool | None
     time_limit: float | None
@@ -92,6 +95,9 @@ class Request:
 )
 @click.option("--tolerance", type=positive, metavar="NUMBER", help="Of the local error, relative.")
 @click.option("--step", type=positive, metavar="SECONDS", help="Fixed step; error-controlled if not given.")
+@click.option("--first-step", type=positive, metavar="SECONDS", help="First step; chosen if not given.")
+@click.option("--largest-step", type=positive, metavar="SECONDS", help="Largest step; no limit if not given.")
+@click.option("--smallest-step", type=positive, metavar="SECONDS", help="Below it a run ends; 1e-10 if not given.")
 @click.option(
     "--assemble/--no-assemble",
     default=None,
@@ -151,9 +157,14 @@ def _model_arguments(request: Request) -> dict[str, Any]:
         "record": list(request.record) or None,
         "scheme": request.scheme,
         "tolerance": request.tolerance,
-        "step": request.step,
+        **_steps(request),
         "assemble": request.assemble,
     }
+
+
+def _steps(request: Request) -> dict[str, float | None]:
+    """Sizes of steps, called as in Python and in our FMUs."""
+    return {name: getattr(request, name) for name in ("step", "first_step", "largest_step", "smallest_step")}
 
 
 def _beginning(model: Model, request: Request, arguments: dict[str, Any]) -> Any:
@@ -259,7 +270,7 @@ def _run_fmu(target: str, request: Request) -> tuple[Result, list[str]]:
 def _fmu_arguments(request: Request, words: Container[str]) -> dict[str, Any]:
     """The arguments of fmi.simulate; scheme and options are parameters of our FMUs, `words` those with texts."""
     values, options = _assigned(request, words)
-    solver = {"scheme": request.scheme, "step": request.step}
+    solver: dict[str, Any] = {"scheme": request.scheme, **_steps(request)}
     solver |= {f"options.{name}": value for name, value in options.items()}
     given = {f"solver.{key}": value for key, value in solver.items() if value is not None}
     return {
