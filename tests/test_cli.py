@@ -266,6 +266,40 @@ def test_all_wrong_values_are_named_at_once() -> None:
     assert "\n  2*\n    ^\n" in text, "the place in an expression is shown by a caret"
 
 
+@pytest.mark.parametrize("output", ["out.docx", "nowhere/out.docx", "nowhere/out.h5"])
+@pytest.mark.parametrize("verb", ["simulate", "export-fmu", "linearize"])
+def test_a_wrong_output_and_a_wrong_model_are_told_at_once(verb: str, output: str) -> None:
+    model = write_model("wrong.json", length="lenght", gravity=[0, -9.81, 0])
+    found = "names no format" if output.endswith("x") else "there is no folder 'nowhere'"
+    if output == "nowhere/out.h5":
+        output = {"export-fmu": "nowhere/a.fmu", "linearize": "nowhere/a.mat"}.get(verb, output)
+    text = refuse(f"{verb} {model} -o {output}")
+    assert found in text and "gravity" in text and "lenght" in text
+    right = write_model("right.json")
+    assert refuse(f"{verb} {right} -o {output}").count("Error: ") == 1
+    assert "length" in refuse(f"{verb} {model}")
+
+
+def test_a_wrong_output_hides_no_wrong_value() -> None:
+    text = refuse("linearize nothing.json --set k -o out.csv --at 3..4")
+    assert all(found in text for found in ("no such file", "must look like NAME=VALUE", "names no format", "3..4"))
+    text = refuse("simulate nothing.json --set k -o out.docx")
+    assert all(found in text for found in ("no such file", "must look like NAME=VALUE", "names no format"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "simulate nothing.fmu -o x.docx",
+        "cosim nothing.json -o x.docx",
+        "cosim nothing.json --save x.docx",
+        "export-fmu skyhook --set gian=3 -o x.docx",
+    ],
+)
+def test_a_wrong_output_hides_no_wrong_file(command: str) -> None:
+    assert refuse(command).count("Error: ") == 2
+
+
 def test_all_problems_of_a_model_file_are_shown() -> None:
     bar = {"mass": -1, "inertia": 1, "colour": "red"}
     text = refuse(f"check {write_model('bad.json', bodies={'bar': bar})}")

@@ -13,12 +13,13 @@ from mbdfmu.cli.delivery import deliver, kept
 from mbdfmu.cli.drawing import need_matplotlib
 from mbdfmu.cli.printing import example
 from mbdfmu.cli.progress import progress_bar
-from mbdfmu.cli.targets import allow_python, begin_of, fmu_file, is_fmu, isolation, load_model, own_processes
-from mbdfmu.cli.values import assignments, constant, output_file, positive, word
+from mbdfmu.cli.targets import allow_python, begin_of, fmu_file, is_fmu, isolation, own_processes, whole_model
+from mbdfmu.cli.values import assignments, checked_later, constant, output_file, positive, together, word
 from mbdfmu.errors import ModelError
 
 if TYPE_CHECKING:
     from mbdfmu.facade import Model
+    from mbdfmu.fmi.reading import FmuInfo
     from mbdfmu.results import Result
 
 FORMATS = (".csv", ".h5", ".hdf5", ".mat")
@@ -105,7 +106,8 @@ class Request:
 )
 @own_processes
 @click.option(
-    "-o", "--output", type=output_file(*FORMATS), metavar="FILE", help=f"File to write: {', '.join(FORMATS)}."
+    "-o", "--output", type=checked_later(output_file(*FORMATS)), metavar="FILE",
+    help=f"File to write: {', '.join(FORMATS)}.",
 )
 @click.option(
     "--plot",
@@ -134,8 +136,7 @@ def command(target: str, output: Path | None, plot: bool, **given: Any) -> None:
 def _run_model(target: str, request: Request) -> tuple[Result, list[str]]:
     if request.isolate is not None or request.time_limit is not None:
         raise ModelError("--isolate and --time-limit are for FMUs, which are native code of anybody")
-    model = load_model(target)
-    arguments = _model_arguments(request)
+    model, arguments = together(lambda: whole_model(target), lambda: _model_arguments(request))
     arguments["start"] = _beginning(model, request, arguments)
     experiment = model.description.experiment
     t_end = request.t_end or (experiment.stop_time if experiment else None)
@@ -251,12 +252,11 @@ def _run_fmu(target: str, request: Request) -> tuple[Result, list[str]]:
     from mbdfmu import fmi
     from mbdfmu.fmi.harness import time_span
 
-    path = fmu_file(target)
+    path, facts = together(lambda: _fmu(target))[0]
     if request.assemble is not None:
         raise ModelError("--assemble is for models; an FMU closes its joints by itself")
     if any(map(_is_rest, request.start)):
         raise ModelError("--start equilibrium is for models; an FMU begins where it was exported to begin")
-    facts = fmi.info(path)
     values, begin = begin_of(request.start)
     request = replace(request, start=values)
     begin, t_end = time_span(facts, begin, request.t_end)
@@ -265,6 +265,13 @@ def _run_fmu(target: str, request: Request) -> tuple[Result, list[str]]:
     with progress_bar(t_end, begin=begin) as progress:
         result = kept(lambda: fmi.simulate(path, t_end, request.dt, t_start=begin, progress=progress, **arguments))
     return result, _shown(result, request, [v.name for v in facts.variables if v.causality == "output"])
+
+
+def _fmu(target: str) -> tuple[Path, FmuInfo]:
+    from mbdfmu import fmi
+
+    path = fmu_file(target)
+    return path, fmi.info(path)
 
 
 def _fmu_arguments(request: Request, words: Container[str]) -> dict[str, Any]:
