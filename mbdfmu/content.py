@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 from collections.abc import Callable
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,8 @@ def summary(name: str) -> str:
 
 def load(name: str, **parameters: Any) -> Model:
     """A shipped model; families take parameters: load("chain", N=100), or load("chain:N=100")."""
+    if not isinstance(name, str):
+        raise ModelError(f"a shipped model is loaded by its name, found {name!r}; known: {', '.join(names())}")
     name, _, given = name.partition(":")
     file = path(name)
     if given:
@@ -57,11 +60,13 @@ def load(name: str, **parameters: Any) -> Model:
         return Model.load(file)
     build = _builder(file)
     known = inspect.signature(build).parameters
-    for key in parameters:
+    for key, value in parameters.items():
         if key not in known:
             raise ModelError(
                 f"family '{name}' has no parameter {key!r}{did_you_mean(key, known)}; known: {', '.join(known)}"
             )
+        if isinstance(known[key].default, int) and (isinstance(value, bool) or not isinstance(value, Integral)):
+            raise ModelError(f"{name}: {key} must be a whole number, as in {key}={known[key].default}, found {value!r}")
     return build(**parameters)
 
 

@@ -53,9 +53,9 @@ class Ended(StepFailed):
         return type(self), (str(self), self.time)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the closest known name, or an empty string."""
-    if len(name) > WINDOW:  # nobody mistypes a name this long; the comparison is quadratic
+    if not isinstance(name, str) or len(name) > WINDOW:  # nobody mistypes one this long; the comparison is quadratic
         return ""
     known = list(known)
     by_lower = {candidate.lower(): candidate for candidate in known}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
@@ -57,6 +58,7 @@ from mbdfmu.description import (
     Variable,
 )
 from mbdfmu.errors import ModelError, StepFailed, did_you_mean
+from mbdfmu.files import named_file
 from mbdfmu.fmi.archive import Choices, Drawing
 from mbdfmu.fmi.references import Reference
 from mbdfmu.lowering import lower
@@ -90,7 +92,7 @@ class Model:
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, allow_python: bool = False) -> Self:
         """Read a model file (JSON); `allow_python` lets its callbacks import and run the Python code that they name."""
-        origin = f"{os.fspath(path)}: "
+        origin = f"{os.fspath(named_file(path))}: "
         try:
             model = cls.from_description(Description.load(path))
         except ModelError as error:
@@ -182,6 +184,8 @@ class Model:
 
     def signals(self, pattern: str = "*") -> list[Signal]:
         """The variables whose name fits the pattern."""
+        if not isinstance(pattern, str):
+            raise ModelError(f"pattern must be a text such as 'crank.*', found {pattern!r}")
         return self.symbolic.matching(pattern)
 
     # ---- running
@@ -304,11 +308,15 @@ class Model:
             hint = did_you_mean(at, PLACES) if isinstance(at, str) else ""
             known = f"{', '.join(map(repr, PLACES))}, a time in s, an equilibrium or a simulation"
             raise ModelError(f"at must be {known}, found {at!r}{hint}")
+        if timed and not 0 <= float(at) < math.inf:  # type: ignore[arg-type]
+            raise ModelError(f"at must be a time from 0 s on, found {at:g} s; a model begins at 0 s")
         if isinstance(at, Equilibrium):
             if start is not None:
                 raise ModelError("start: the equilibrium says where the model is; leave one of them out")
             start = at
         simulation = self._started(parameters, start, assemble, None, settings)
+        if not isinstance(input_values, Mapping | None):
+            raise ModelError(f"input_values must be a mapping name -> value, found {input_values!r}")
         for name, value in (input_values or {}).items():
             simulation.set_input(name, value)
         if at == "equilibrium":
@@ -319,8 +327,13 @@ class Model:
 
     def _settings(self, given: Mapping[str, Any]) -> Settings:
         known = [f.name for f in fields(Settings)]
-        hints = [*known, *signature(self.simulate).parameters]
-        problems = [f"no setting is called {name!r}{did_you_mean(name, hints)}" for name in given if name not in known]
+        hints = [*known, *(name for name in signature(self.simulate).parameters if name != "settings")]
+        listed = f"; give one by one what there is: {', '.join(known)}"
+        problems = [
+            f"no setting is called {name!r}{listed if name == 'settings' else did_you_mean(name, hints)}"
+            for name in given
+            if name not in known
+        ]
         if problems:
             raise ModelError(problems)
         experiment = self.description.experiment
@@ -409,8 +422,8 @@ class Model:
             self._shared(),
             table,
             Question(
-                actuators=_names(actuators),
-                coordinates=None if coordinates is None else _names(coordinates),
+                actuators=_names(actuators, "actuators"),
+                coordinates=None if coordinates is None else _names(coordinates, "coordinates"),
                 spline=spline,
                 tolerance=tolerance,
             ),
@@ -472,8 +485,8 @@ class Model:
         choices = Choices(
             runtime=runtime,
             interface=interface,
-            platforms=None if platforms is None else _names(platforms),
-            signals=None if signals is None else _names(signals),
+            platforms=None if platforms is None else _names(platforms, "platforms"),
+            signals=None if signals is None else _names(signals, "signals"),
             assemble=assemble,
         )
         chosen, lowered = self._settings(settings), self._shared().lowered
@@ -502,7 +515,8 @@ class Model:
         def begin() -> Simulation:
             return self.start(parameters=parameters, start=start, assemble=assemble)
 
-        return mbdfmu.modelica.export(self._shared().lowered, begin, path, style=style, signals=_names(signals))
+        shown = _names(signals, "signals")
+        return mbdfmu.modelica.export(self._shared().lowered, begin, path, style=style, signals=shown)
 
     def _reference(self, asked: Mapping[str, Any], assemble: bool, settings: Mapping[str, Any]) -> Reference:
         """A run to pack into an FMU: its outputs or, where there are none, its positions."""
@@ -560,7 +574,9 @@ class Model:
         return result
 
 
-def _names(given: str | Iterable[str]) -> list[str]:
+def _names(given: str | Iterable[str], what: str) -> list[str]:
+    if not isinstance(given, Iterable):
+        raise ModelError(f"{what} must be a name or several, found {given!r}")
     return [given] if isinstance(given, str) else list(given)
 
 

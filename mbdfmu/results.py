@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import ModelError
-from .files import atomic
+from .files import atomic, named_file
 from .tabular import TIME, Table, read_csv, write_csv
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ def _mat_text(texts: Iterable[str]) -> np.ndarray[Any, Any]:
 
 
 def _by_suffix(path: str | os.PathLike[str], table: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
-    suffix = Path(path).suffix.lower()
+    suffix = named_file(path).suffix.lower()
     if suffix not in table:
         raise ModelError(f"{path}: suffix '{suffix}' names no format known here; allowed: {', '.join(table)}")
     return table[suffix]

@@ -58,6 +58,8 @@ class Table:
             yield f"column '{name}' has shape {values.shape}, time has {self.time.shape}; give one value for each time"
 
     def __getitem__(self, name: str) -> Array:
+        if not isinstance(name, str):
+            raise ModelError(f"a signal is asked for by its name, found {name!r}")
         if name == TIME:
             return self.time
         if name not in self.columns:
@@ -83,13 +85,16 @@ class Table:
 
     def names(self, pattern: str = "*") -> list[str]:
         """The columns that match a shell pattern such as `crank.*`; a full name matches only itself."""
+        if not isinstance(pattern, str):
+            raise ModelError(f"signals are chosen by names or patterns such as 'crank.*', found {pattern!r}")
         if pattern in self.columns:  # `r[1]` is a name first and a pattern second
             return [pattern]
         return [name for name in self.columns if fnmatchcase(name, pattern)]
 
-    def select(self, patterns: Iterable[str]) -> list[str]:
-        """The columns that match any of the patterns, each once; a pattern without a match is refused."""
-        found = {pattern: self.names(pattern) for pattern in patterns}
+    def select(self, patterns: str | Iterable[str]) -> list[str]:
+        """The columns that match the pattern or any of several, each once; one without a match is refused."""
+        several = list(patterns) if isinstance(patterns, Iterable) and not isinstance(patterns, str) else [patterns]
+        found = dict(zip(several, map(self.names, several), strict=True))
         problems = [unknown("signal", pattern, self.columns) for pattern, names in found.items() if not names]
         if problems:
             raise ModelError(problems)
@@ -138,10 +143,15 @@ def read_inputs(path: str | os.PathLike[str], known: Mapping[str, str]) -> Table
 def foreign_units(table: Table, known: Mapping[str, str]) -> list[str]:
     """What is wrong with the units that input signals are said to have; `known` as in `read_inputs`."""
     return [
-        f"input '{name}' is in '{unit}', the model has it in '{known[name]}'; convert the numbers"
+        f"input '{name}' is in '{unit}', the model has it in '{known[name] or 1}'; convert the numbers"
         for name, unit in table.units.items()
-        if unit and known.get(name, unit) != unit
+        if differ(unit, known.get(name, unit))
     ]
+
+
+def differ(found: str, wanted: str) -> bool:
+    """Whether a column says another unit; it may say none, and '1' is no unit too."""
+    return bool(found) and found != (wanted or "1")
 
 
 def _read(path: str | os.PathLike[str], finite: bool) -> tuple[int, Table]:

@@ -266,6 +266,40 @@ def test_all_wrong_values_are_named_at_once() -> None:
     assert "\n  2*\n    ^\n" in text, "the place in an expression is shown by a caret"
 
 
+@pytest.mark.parametrize("output", ["out.docx", "nowhere/out.docx", "nowhere/out.h5"])
+@pytest.mark.parametrize("verb", ["simulate", "export-fmu", "linearize"])
+def test_a_wrong_output_and_a_wrong_model_are_told_at_once(verb: str, output: str) -> None:
+    model = write_model("wrong.json", length="lenght", gravity=[0, -9.81, 0])
+    found = "names no format" if output.endswith("x") else "there is no folder 'nowhere'"
+    if output == "nowhere/out.h5":
+        output = {"export-fmu": "nowhere/a.fmu", "linearize": "nowhere/a.mat"}.get(verb, output)
+    text = refuse(f"{verb} {model} -o {output}")
+    assert found in text and "gravity" in text and "lenght" in text
+    right = write_model("right.json")
+    assert refuse(f"{verb} {right} -o {output}").count("Error: ") == 1
+    assert "length" in refuse(f"{verb} {model}")
+
+
+def test_a_wrong_output_hides_no_wrong_value() -> None:
+    text = refuse("linearize nothing.json --set k -o out.csv --at 3..4")
+    assert all(found in text for found in ("no such file", "must look like NAME=VALUE", "names no format", "3..4"))
+    text = refuse("simulate nothing.json --set k -o out.docx")
+    assert all(found in text for found in ("no such file", "must look like NAME=VALUE", "names no format"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "simulate nothing.fmu -o x.docx",
+        "cosim nothing.json -o x.docx",
+        "cosim nothing.json --save x.docx",
+        "export-fmu skyhook --set gian=3 -o x.docx",
+    ],
+)
+def test_a_wrong_output_hides_no_wrong_file(command: str) -> None:
+    assert refuse(command).count("Error: ") == 2
+
+
 def test_all_problems_of_a_model_file_are_shown() -> None:
     bar = {"mass": -1, "inertia": 1, "colour": "red"}
     text = refuse(f"check {write_model('bad.json', bodies={'bar': bar})}")
@@ -425,6 +459,12 @@ def test_check_counts_states_blocks_and_what_is_solved_for() -> None:
     assert "unknowns" not in crane
 
 
+def test_a_model_of_states_alone_is_checked() -> None:
+    model = write_model("tank.json", bodies={}, joints={}, states={"level": {"start": 1, "rate": "-level"}})
+    text = succeed(f"check {model}")
+    assert re.search(r"coordinates +0\n", text) and re.search(r"differential states +1\n", text)
+
+
 def test_check_and_the_solver_agree_on_what_fits() -> None:
     for gap, code in ((0.9e-6, SUCCESS), (1.1e-6, NEGATIVE)):  # of the length scale, 0.5 m
         bar = {"mass": 2, "inertia": 0.1, "position": [0.5, gap * 0.5]}
@@ -550,6 +590,26 @@ def test_an_input_that_the_model_lacks_is_refused() -> None:
 
 def test_a_fixed_step_takes_the_steps_it_was_told() -> None:
     assert "100 steps (0 rejected)" in succeed("simulate pendulum -t 1 --dt 0.1 --step 0.01")
+
+
+@pytest.mark.parametrize("target", ["pendulum", "pendulum.fmu"])
+def test_sizes_of_steps_are_those_of_the_library(target: str) -> None:
+    if target == "pendulum.fmu":
+        succeed("export-fmu pendulum")
+    options = "--largest-step 1e-3 --first-step 1e-5 --smallest-step 1e-9"
+    succeed(f"simulate {target} -t 0.2 --dt 0.1 {options} -o out.h5")
+    sizes = {"largest_step": 1e-3, "first_step": 1e-5, "smallest_step": 1e-9}
+    expected = mbd.models.load("pendulum").simulate(0.2, 0.1, **sizes)
+    assert expected.statistics["steps"] > 200
+    found = mbd.Result.read("out.h5")
+    assert found["bar.x"][-1] == expected["bar.x"][-1]
+    assert "steps" not in found.statistics or found.statistics["steps"] == expected.statistics["steps"]
+
+
+def test_sizes_of_steps_must_fit_each_other() -> None:
+    command = "simulate pendulum -t 1 --largest-step 1e-5 --smallest-step 1e-4"
+    assert "largest_step must not be below smallest_step, found 1e-05 s and 0.0001 s" in refuse(command)
+    assert "--first-step" in refuse("simulate pendulum -t 1 --first-step 0")
 
 
 def test_a_model_without_experiment_needs_an_end_time() -> None:

@@ -474,6 +474,28 @@ def test_constant_inputs_are_inputs_and_an_order_names_each_fmu_once(folder: Pat
         pair(folder, algorithm="gauss-seidel", order=["mass", "mass"]).check()
 
 
+@pytest.mark.parametrize("section", ["parameters", "inputs"])
+def test_a_value_of_a_coupled_input_is_refused(folder: Path, section: str) -> None:
+    system = System("twice")
+    system.add("mass", folder / "mass.fmu", **{section: {"force": 5.0, "push": 1.0}})
+    system.add("actuator", folder / "actuator.fmu")
+    system.connect("mass.force", "actuator.force")
+    said = rf"^fmus.mass.{section}: 'force' is an input that takes its value from actuator.force \(couplings"
+    with pytest.raises(ModelError, match=said) as caught:
+        system.simulate(1.0, 0.1)
+    assert "leave out the value or the coupling" in str(caught.value) and len(caught.value.problems) == 1
+    with pytest.raises(ModelError, match=r"inputs: mass.force is coupled to actuator.force"):
+        pair(folder).simulate(1.0, 0.1, inputs={"mass.force": ([0.0], [1.0])})
+
+
+@pytest.mark.parametrize("more", [[], ["--save", "other.json"]])
+def test_the_command_line_refuses_values_of_coupled_inputs(folder: Path, tmp_path: Path, more: list[str]) -> None:
+    pair(folder).save(tmp_path / "pair.json")
+    command = ["cosim", str(tmp_path / "pair.json"), "-t", "1", "--step", "0.1", "--set", "mass.force=5", *more]
+    done = CliRunner().invoke(main, command)
+    assert done.exit_code == 2 and "'force' is an input that takes its value from actuator.force" in done.output
+
+
 def test_a_system_is_stepped_read_and_set_by_hand(folder: Path) -> None:
     with pair(folder).start() as run:
         for _ in range(10):

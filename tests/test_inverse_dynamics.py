@@ -16,6 +16,7 @@ from redundant_mechanisms import draw, first_hinge, with_a_motor
 
 import mbdfmu as mbd
 from mbdfmu.cli import main
+from mbdfmu.description import Description
 from mbdfmu.forces import JointFriction, Rotational, VectorForce
 from mbdfmu.joints import Prismatic, Revolute
 
@@ -115,6 +116,16 @@ def test_a_run_gives_back_what_drove_it(name: str) -> None:
     for signal in run.columns:  # reactions and all else
         assert found[signal] == pytest.approx(run[signal], abs=1e-7 * max(1.0, np.abs(run[signal]).max())), signal
     assert found.statistics["worst_unmet_acceleration"] < 1e-6
+
+
+@pytest.mark.parametrize("start", [2.0, -30.0])
+def test_inputs_that_start_with_a_value_are_actuators_too(start: float) -> None:
+    data = mbd.models.load("slider_crank").description.to_data()
+    data["inputs"]["torque"]["start"] = start
+    model = mbd.Model.from_description(Description(**data))
+    run = model.simulate(2.0, 0.02, inputs={"torque": (TIMES, 3 * np.sin(3 * TIMES))})
+    found = model.inverse_dynamics(run, actuators="torque")
+    assert found["torque"] == pytest.approx(run["torque"], abs=3 * CLOSES)
 
 
 @pytest.mark.parametrize("name", sorted(set(mbd.models.names()) - {"trebuchet"}))

@@ -302,6 +302,14 @@ def test_inputs_with_a_jump_are_read(tmp_path):
     assert table.units == {"force": "N", "road": ""}
 
 
+@pytest.mark.parametrize(("known", "said"), [("", "1"), ("1", "1"), ("1", "")])
+def test_the_unit_1_is_no_unit(tmp_path, known, said):
+    path = write(tmp_path, f"time [s],gain [{said}]\n0,2\n")
+    assert read_inputs(path, {"gain": known})["gain"].tolist() == [2]
+    with pytest.raises(ModelError, match="input 'gain' is in '1', the model has it in 'N'; convert"):
+        read_inputs(write(tmp_path, "time [s],gain [1]\n0,2\n"), {"gain": "N"})
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

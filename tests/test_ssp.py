@@ -80,7 +80,7 @@ def all_of_it(fmus: Path) -> System:
         "car", fmus / "quarter_car.fmu", text="the car", parameters={"sprung_mass": 400.0, "solver.scheme": "newmark"},
         start={"body.vy": 0.1}, inputs={"road": 0.01}, tolerance=1e-8,
     )  # fmt: skip
-    system.add("sky", fmus / "sky.fmu", step=2e-3, parameters={"v": 0.5, "solver.options.max_iterations": 12})
+    system.add("sky", fmus / "sky.fmu", step=2e-3, parameters={"solver.options.max_iterations": 12}, start={"v": 0.5})
     system.add("other", fmus / "sky.fmu", start={"f": 3.0})
     system.connect("car.actuator", "sky.force", factor=1.0, offset=-2.5, delayed=True)
     system.connect("sky.v", "car.body_speed", offset=0.1)
@@ -502,6 +502,15 @@ def test_values_of_system_connectors_reach_what_they_lead_to(fmus: Path, tmp_pat
                   [connection("v", "a/v"), connection("v", "b/v", linear(10.0))], before)  # fmt: skip
     loaded = System.load(package_of(tmp_path, body, both(fmus), UNITS))
     assert [fmu.inputs for fmu in loaded.description.fmus.values()] == [{"v": 2.0}, {"v": 20.0}]
+
+
+def test_values_of_connected_inputs_are_start_values(fmus: Path, tmp_path: Path) -> None:
+    """Other tools write a value for every input; the connection takes over with the first exchange."""
+    body = system([component("car", CAR), component("sky", SKY, bindings(inline(real("v", 4.0))))],
+                  [connection("car/body_speed", "sky/v")])  # fmt: skip
+    loaded = System.load(package_of(tmp_path, body, both(fmus), UNITS))
+    assert (loaded.description.fmus["sky"].start, loaded.description.fmus["sky"].inputs) == ({"v": 4.0}, {})
+    assert loaded.simulate(0.01, 1e-3).complete
 
 
 def test_connections_drawn_backwards_are_turned_round(fmus: Path, tmp_path: Path) -> None:

@@ -258,7 +258,7 @@ def _worst(values: Iterable[float], units: list[str], length: float, limit: floa
 def _speed_scale(model: SymbolicModel, v: Vector, length: float) -> float:
     """What start velocities are measured by: the fastest coordinate, at least 1/s."""
     sizes = (1.0 if c.unit == "rad" else length for c in model.coordinates)
-    return max(1.0, *(abs(float(w)) / size for w, size in zip(v, sizes, strict=True)))
+    return max([1.0, *(abs(float(w)) / size for w, size in zip(v, sizes, strict=True))])
 
 
 def _open(openings: Iterable[Opening]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from mbdfmu.coordinates import QUATERNION
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.expressions import Node
 from mbdfmu.signals import SymbolicModel
-from mbdfmu.tabular import Table, unknown
+from mbdfmu.tabular import Table, differ, unknown
 
 Matrix = NDArray[np.float64]
 SPLINES = {"quintic": 5, "cubic": 3}  # by the degree of their pieces
@@ -167,7 +167,7 @@ class MotionReader:
     def _column(self, name: str) -> Vector:
         """The values of a column, in the model's unit and finite."""
         values, unit, wanted = self._columns[name], self.table.unit(name), self.model.signals[name].unit
-        if unit and unit != wanted:
+        if differ(unit, wanted):
             raise ModelError(f"the motion has '{name}' in '{unit}', the model in '{wanted}'; convert the numbers")
         wild = np.flatnonzero(~np.isfinite(values))
         if len(wild):

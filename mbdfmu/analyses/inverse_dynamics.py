@@ -21,7 +21,7 @@ from mbdfmu.analyses.inputs import InputSchedule
 from mbdfmu.analyses.native import translated
 from mbdfmu.analyses.notes import silent_events
 from mbdfmu.analyses.settings import Settings
-from mbdfmu.analyses.simulate import Recording
+from mbdfmu.analyses.simulate import Recording, check_progress
 from mbdfmu.analyses.stepping import Simulation
 from mbdfmu.analyses.tracking import Tracking
 from mbdfmu.errors import ModelError, StepFailed, did_you_mean
@@ -72,7 +72,8 @@ class InverseDynamics(Simulation):
         self._tolerance = float(question.tolerance)
         self._tracking = Tracking(self._native, self._lowered, reader, question.coordinates, self._tolerance)
         self._units = self._tracking.closure.units
-        self._u = np.zeros(len(self._actuators))
+        starts = {s.name: s.start for s in self._model.inputs}
+        self._u = np.array([float(starts[name] or 0.0) for name in self._actuators])  # the first guess
         self._size = self._worst = 0.0
         self._work = {"points": 0, "iterations": 0}
 
@@ -264,6 +265,7 @@ def inverse_dynamics(
     solver: InverseDynamics, names: Sequence[str], progress: Callable[[float], None] | None = None
 ) -> Recording:
     """Go through all rows of the motion and record signals at each."""
+    check_progress(progress)
     index = {name: k for k, name in enumerate(solver.names)}
     columns = [index[name] for name in names]
     points: list[tuple[float, Any]] = []

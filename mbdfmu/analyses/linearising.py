@@ -72,6 +72,9 @@ def _named(
 ) -> tuple[str, ...]:
     if given is None:
         return tuple(default)
+    if not isinstance(given, Iterable) or any(not isinstance(pattern, str) for pattern in given):
+        problems.append(f"{what} must be names or patterns such as 'crank.*', found {given!r}")
+        return ()
     known = list(known)
     names: dict[str, None] = {}
     for pattern in [given] if isinstance(given, str) else given:

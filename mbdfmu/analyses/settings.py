@@ -30,7 +30,7 @@ class Settings:
         problems = []
         for name in ("tolerance", "step", "first_step", "largest_step", "smallest_step"):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, Real) and 0 < float(value) < math.inf):
+            if value is not None and not _is_positive(value):
                 problems.append(f"{name} must be a positive number, found {value!r}")
         if not isinstance(self.options, Mapping):
             problems.append(f"options must be a mapping name -> value, found {type(self.options).__name__}")
@@ -49,3 +49,7 @@ class Settings:
         chosen = Scheme.named(str(self.scheme)).from_options(self.options)
         steps = (self.step or 0.0, self.first_step or 0.0, self.largest_step or 0.0, self.smallest_step)
         return (self.scheme, chosen.native(), float(self.tolerance), *map(float, steps))
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf

@@ -37,7 +37,7 @@ class Recording:
 def output_times(t_end: float, step_output: float) -> NDArray[np.float64]:
     """0, step, 2 step, ... and t_end."""
     for name, value in (("t_end", t_end), ("step_output", step_output)):
-        if not (isinstance(value, Real) and 0 < value < math.inf):
+        if not (isinstance(value, Real) and 0 < value < math.inf) or isinstance(value, bool):
             raise ModelError(f"{name} must be a positive number of seconds, found {value!r}")
     if t_end / step_output > 1e8:
         raise ModelError(
@@ -45,6 +45,12 @@ def output_times(t_end: float, step_output: float) -> NDArray[np.float64]:
         )
     count = math.ceil(t_end / step_output * (1 - 1e-9))
     return np.append(np.arange(count) * step_output, t_end)
+
+
+def check_progress(progress: object) -> None:
+    """Refuse what cannot be told the time, before anything is computed."""
+    if progress is not None and not callable(progress):
+        raise ModelError(f"progress must be a function that is told the time, found {progress!r}")
 
 
 def recorded_names(model: SymbolicModel, patterns: str | Iterable[str] | None) -> list[str]:
@@ -55,6 +61,8 @@ def recorded_names(model: SymbolicModel, patterns: str | Iterable[str] | None) -
         raise ModelError(f"record must be names or patterns such as 'crank.*', found {patterns!r}")
     chosen: dict[str, None] = {}
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        if not isinstance(pattern, str):
+            raise ModelError(f"record must be names or patterns such as 'crank.*', found {pattern!r}")
         known = pattern in model.signals
         found = [pattern] if known else [s.name for s in model.matching(pattern)] or [model.signal(pattern).name]
         chosen.update(dict.fromkeys(found))
@@ -70,6 +78,7 @@ def simulate(
     progress: Any = None,
 ) -> Recording:
     """Advance through `times`, recording at each of them and on both sides of jumps of inputs."""
+    check_progress(progress)
     index = {name: k for k, name in enumerate(simulation.names)}
     columns = [index[name] for name in names]
     points: list[tuple[float, NDArray[np.float64]]] = []  # pairs: an error or Ctrl-C must not part time from values

@@ -74,6 +74,9 @@ class Simulation:
         for what, given in (("parameters", parameters), ("start", starts)):
             if not isinstance(given, Mapping):
                 raise ModelError(f"{what} must be a mapping name -> value, found {type(given).__name__}")
+            strange = [name for name in given if not isinstance(name, str)]
+            if strange:
+                raise ModelError(f"{what}: names must be texts, found {strange[0]!r}")
         if isinstance(assemble, str) and assemble != OPEN:
             raise ModelError(f'assemble must be true, false or "{OPEN}", found {assemble!r}')
         correct = bool(parameters or start) if assemble is None else assemble is True

@@ -122,6 +122,13 @@ def load_model(target: str) -> Model:
     return content.load(target)
 
 
+def whole_model(target: str) -> Model:
+    """The model with all names resolved, so that whatever is wrong with its file is found."""
+    model = load_model(target)
+    model.symbolic  # noqa: B018
+    return model
+
+
 def _similar(path: Path) -> str:
     """The hint for a misspelt file name."""
     files = [file.name for file in path.parent.glob("*.json")] if path.parent.is_dir() else []

@@ -12,6 +12,7 @@ import click
 from mbdfmu.errors import ExpressionError, ModelError, did_you_mean
 
 T = TypeVar("T")
+_FAULTS = "mbdfmu.faults_of_outputs"
 
 
 def constant(text: str) -> float:
@@ -75,6 +76,33 @@ def output_file(*suffixes: str) -> Callable[[str], Path]:
         return _inside_a_folder(path)
 
     return convert
+
+
+def checked_later(convert: Callable[[str], Path]) -> Callable[[str], Path]:
+    """The type of an output whose faults are told by `together`, with those of what is read; that must be called."""
+
+    def later(text: str) -> Path:
+        try:
+            return convert(text)
+        except click.BadParameter as error:
+            click.get_current_context().meta.setdefault(_FAULTS, []).append(f"output {error.message}")
+            return Path(text)
+
+    return later
+
+
+def together(*reads: Callable[[], Any]) -> list[Any]:
+    """What each returns; or a ModelError with all their findings and the faults of outputs."""
+    problems: list[str] = list(click.get_current_context().meta.get(_FAULTS, []))
+    found = []
+    for read in reads:
+        try:
+            found.append(read())
+        except ModelError as error:
+            problems += error.problems
+    if problems:
+        raise ModelError(dict.fromkeys(problems))
+    return found
 
 
 def output_folder(text: str) -> Path:

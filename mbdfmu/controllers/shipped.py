@@ -30,6 +30,8 @@ def kind(name: str) -> type[Controller]:
 
 def load(name: str, /, **parameters: Any) -> Controller:
     """A controller with these parameters: load("skyhook", gain=3000); load("abs_slip:wheels=4")."""
+    if not isinstance(name, str):
+        raise ModelError(f"a controller is loaded by its name, found {name!r}; known: {', '.join(names())}")
     name, _, given = name.partition(":")
     return kind(name).from_parameters({**_parsed(name, given), **parameters})
 

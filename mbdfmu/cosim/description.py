@@ -6,6 +6,7 @@ A system file is JSON. Variables are called `FMU.VARIABLE`, and files are relati
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -205,4 +206,18 @@ def _strays(fields: dict[str, Any]) -> list[str]:
     ]
     problems += [f"master.order: {name!r} is there {order.count(name)} times; name it once"
                  for name in dict.fromkeys(order) if order.count(name) > 1]  # fmt: skip
+    problems += _driven_twice(fmus, fields.get("couplings", {}))
     return problems if fmus else ["fmus: there is none; name at least one, as in \"car\": \"car.fmu\""]
+
+
+def _driven_twice(fmus: Mapping[str, Component], couplings: Mapping[str, Coupling]) -> Iterator[str]:
+    """Values of coupled inputs, which the first exchange would overwrite; a start value may be a first guess."""
+    for name, component in fmus.items():
+        for section in ("parameters", "inputs"):
+            for variable in getattr(component, section):
+                coupling = couplings.get(f"{name}.{variable}")
+                if coupling is not None:
+                    yield (
+                        f"fmus.{name}.{section}: '{variable}' is an input that takes its value from {coupling.source} "
+                        f"(couplings.{name}.{variable}); leave out the value or the coupling"
+                    )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mbdfmu.analyses import Settings
 from mbdfmu.errors import ModelError, did_you_mean
-from mbdfmu.files import atomic
+from mbdfmu.files import atomic, named_file
 from mbdfmu.fmi import binaries, xml_fmi2, xml_fmi3
 from mbdfmu.fmi.arrays import with_arrays
 from mbdfmu.fmi.capabilities import CO_SIMULATION_2, CO_SIMULATION_3, MODEL_EXCHANGE_2, NATIVE, PYTHON, RUNTIMES
@@ -108,6 +108,7 @@ def export(
 
     `settings` become the start values of the `solver.*` parameters.
     """
+    path = named_file(path)
     description = lowered.model.description
     runtime = runtime_for(choices.runtime, lowered.model.functions)
     _check(path, runtime, choices)

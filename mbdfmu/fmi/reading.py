@@ -16,6 +16,7 @@ from typing import Any
 
 from mbdfmu.collecting import without_collection
 from mbdfmu.errors import ModelError, did_you_mean
+from mbdfmu.files import named_file
 from mbdfmu.fmi.binaries import oldest_glibc
 from mbdfmu.fmi.types import Value
 from mbdfmu.fmi.unpacking import check_archive
@@ -110,7 +111,7 @@ class FmuInfo:
 def info(path: str | os.PathLike[str]) -> FmuInfo:
     """Read an FMU file of FMI 1, 2 or 3."""
     with without_collection():
-        return _info(Path(path))
+        return _info(named_file(path))
 
 
 def _info(path: Path) -> FmuInfo:

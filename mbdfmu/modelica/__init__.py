@@ -10,7 +10,7 @@ from pathlib import Path
 from mbdfmu.analyses import Simulation
 from mbdfmu.collecting import without_collection
 from mbdfmu.errors import ModelError, did_you_mean
-from mbdfmu.files import atomic
+from mbdfmu.files import atomic, named_file
 from mbdfmu.lowering import Lowered
 from mbdfmu.modelica import equations, multibody, wrapper
 from mbdfmu.modelica.subject import Subject
@@ -33,7 +33,7 @@ def export(
     signals: Iterable[str],
 ) -> Path:
     """Write the model; `begin` gives a simulation at the start, `signals` are patterns beside the outputs."""
-    target = Path(path)
+    target = named_file(path)
     problems = []
     if target.suffix != ".mo":
         problems.append(f"{os.fspath(path)}: the name of a Modelica file must end in .mo")

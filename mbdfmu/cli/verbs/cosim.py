@@ -12,7 +12,7 @@ from mbdfmu.cli.drawing import need_matplotlib
 from mbdfmu.cli.printing import columns, counted, example
 from mbdfmu.cli.progress import progress_bar
 from mbdfmu.cli.targets import isolation, own_processes
-from mbdfmu.cli.values import assignments, constant, output_file, positive, word
+from mbdfmu.cli.values import assignments, checked_later, constant, output_file, positive, together, word
 from mbdfmu.cli.verbs.simulate import FORMATS
 from mbdfmu.errors import ModelError
 
@@ -66,12 +66,18 @@ _WRITTEN = (".json", ".ssp")
 @click.option(
     "--tolerance", type=positive, metavar="NUMBER", help="Of the extrapolation, relative; chooses the steps by it."
 )
+@click.option(
+    "--smallest-step", type=positive, metavar="SECONDS", help="Of those that --tolerance chooses; 1e-9 if not given."
+)
 @own_processes
-@click.option("-o", "--output", type=output_file(*FORMATS), metavar="FILE", help=f"To write: {', '.join(FORMATS)}.")
+@click.option(
+    "-o", "--output", type=checked_later(output_file(*FORMATS)), metavar="FILE",
+    help=f"To write: {', '.join(FORMATS)}.",
+)
 @click.option("--plot", is_flag=True, help="Draw what was recorded into a .png beside the output file.")
 @click.option(
     "--save",
-    type=output_file(*_WRITTEN),
+    type=checked_later(output_file(*_WRITTEN)),
     metavar="FILE",
     help="Write the system with these options as .json or .ssp (with its FMUs inside) and run nothing.",
 )
@@ -90,12 +96,10 @@ def command(
     final values. Ends with 1 if an FMU fails or
     stops and with 130 after Ctrl-C; what was computed until then is written.
     """
-    from mbdfmu.cosim import System
-
     if plot:
         need_matplotlib()
-    loaded = _with_options(System.load(system), given)
-    values = assignments("--set", parameters, lambda name, text: text if name in _words(loaded) else constant(text))
+    loaded, words = together(lambda: _loaded(system, given))[0]
+    values = assignments("--set", parameters, lambda name, text: text if name in words else constant(text))
     if save is not None:
         loaded.with_parameters(values).save(save)
         click.echo(f"wrote {save}")
@@ -104,9 +108,17 @@ def command(
     deliver(result, list(result.columns), output, plot=plot)
 
 
+def _loaded(file: str, given: dict[str, Any]) -> tuple[System, set[str]]:
+    """The system, and the parameters of its FMUs that are words."""
+    from mbdfmu.cosim import System
+
+    system = _with_options(System.load(file), given)
+    return system, _words(system)
+
+
 def _with_options(system: System, given: dict[str, Any]) -> System:
     """What is said about the master goes before what the file says; the rest stays in `given`."""
-    names = ("algorithm", "extrapolation", "iterations", "tolerance")
+    names = ("algorithm", "extrapolation", "iterations", "tolerance", "smallest_step")
     master = {name: value for name in names if (value := given.pop(name)) is not None}
     return system.with_master(**master) if master else system
 

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from mbdfmu.cli.printing import example, file_stem
-from mbdfmu.cli.targets import allow_python, is_controller, load_controller, load_model
-from mbdfmu.cli.values import output_file, positive, word
+from mbdfmu.cli.targets import allow_python, is_controller, load_controller, whole_model
+from mbdfmu.cli.values import checked_later, output_file, positive, together, word
 
 # Spelled out: looking them up would load the room that exports for every help text; tests hold them together.
 RUNTIMES = ("native", "python")
@@ -28,7 +28,7 @@ INTERFACES = ("cs2", "cs3", "me2")
 @click.option(
     "-o",
     "--output",
-    type=output_file(".fmu"),
+    type=checked_later(output_file(".fmu")),
     metavar="FILE",
     help="File to write; the model's name in this folder if not given.",
 )
@@ -92,7 +92,7 @@ def command(
     given = {name: value for name, value in run.items() if value is not None}
     if given and not with_reference:
         raise click.UsageError("--input and --time belong to the run of --with-reference, which is missing")
-    loaded = load_model(model)
+    (loaded,) = together(lambda: whole_model(model))
     path = output or Path(f"{file_stem(loaded.name)}.fmu")
     loaded.export_fmu(
         path, runtime=runtime, interface=interface, platforms=platforms or None, signals=signals or None,
@@ -110,7 +110,7 @@ def _export_controller(
 ) -> None:
     if others:
         raise click.UsageError(f"{', '.join(others)}: belong to models, '{target}' is a controller")
-    controller = load_controller(target, parameters)
+    (controller,) = together(lambda: load_controller(target, parameters))
     path = output or Path(f"{controller.type_name}.fmu")
     controller.export_fmu(path, runtime or "python")
     _tell(path)

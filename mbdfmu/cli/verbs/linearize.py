@@ -10,8 +10,8 @@ import click
 
 from mbdfmu.cli.drawing import need_matplotlib
 from mbdfmu.cli.printing import columns, counted, example, file_stem, number
-from mbdfmu.cli.targets import allow_python, load_model
-from mbdfmu.cli.values import constant, constants, output_file
+from mbdfmu.cli.targets import allow_python, whole_model
+from mbdfmu.cli.values import checked_later, constant, constants, output_file, together
 
 if TYPE_CHECKING:
     from mbdfmu.analyses import LinearModel, Mode
@@ -44,7 +44,8 @@ ASSIGNED = {"--set": "parameters", "--start": "start", "--hold": "input_values"}
 @click.option("--assemble/--no-assemble", default=None, help="Close the joints from a start that does not fit.")
 @allow_python
 @click.option(
-    "-o", "--output-file", "file", type=output_file(".json", ".mat"), metavar="FILE", help="File (.json, .mat)."
+    "-o", "--output-file", "file", type=checked_later(output_file(".json", ".mat")), metavar="FILE",
+    help="File (.json, .mat).",
 )
 @click.option("--plot", is_flag=True, help="Draw the first output over the first input (Bode) beside FILE.")
 def command(model: str, at: str, file: Path | None, plot: bool, **given: Any) -> None:
@@ -55,11 +56,13 @@ def command(model: str, at: str, file: Path | None, plot: bool, **given: Any) ->
     """
     if plot:
         need_matplotlib()
-    loaded = load_model(model)
-    parameters, start, values = constants({option: given.pop(key) for option, key in ASSIGNED.items()})
+    assigned = {option: given.pop(key) for option, key in ASSIGNED.items()}
+    loaded, (parameters, start, values), place = together(
+        lambda: whole_model(model), lambda: constants(assigned), lambda: _place(at)
+    )
     for key in ("inputs", "outputs", "states"):
         given[key] = given[key] or None
-    found = loaded.linearize(at=_place(at), parameters=parameters, start=start or None, input_values=values, **given)
+    found = loaded.linearize(at=place, parameters=parameters, start=start or None, input_values=values, **given)
     click.echo("\n".join(_summary(found)))
     click.echo(columns(_table(found)), nl=bool(found.modes))
     for note in found.notes:

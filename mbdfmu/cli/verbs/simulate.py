@@ -13,12 +13,13 @@ from mbdfmu.cli.delivery import deliver, kept
 from mbdfmu.cli.drawing import need_matplotlib
 from mbdfmu.cli.printing import example
 from mbdfmu.cli.progress import progress_bar
-from mbdfmu.cli.targets import allow_python, begin_of, fmu_file, is_fmu, isolation, load_model, own_processes
-from mbdfmu.cli.values import assignments, constant, output_file, positive, word
+from mbdfmu.cli.targets import allow_python, begin_of, fmu_file, is_fmu, isolation, own_processes, whole_model
+from mbdfmu.cli.values import assignments, checked_later, constant, output_file, positive, together, word
 from mbdfmu.errors import ModelError
 
 if TYPE_CHECKING:
     from mbdfmu.facade import Model
+    from mbdfmu.fmi.reading import FmuInfo
     from mbdfmu.results import Result
 
 FORMATS = (".csv", ".h5", ".hdf5", ".mat")
@@ -41,6 +42,9 @@ class Request:
     options: tuple[str, ...]
     tolerance: float | None
     step: float | None
+    first_step: float | None
+    largest_step: float | None
+    smallest_step: float | None
     assemble: bool | None
     isolate: bool | None
     time_limit: float | None
@@ -92,6 +96,9 @@ class Request:
 )
 @click.option("--tolerance", type=positive, metavar="NUMBER", help="Of the local error, relative.")
 @click.option("--step", type=positive, metavar="SECONDS", help="Fixed step; error-controlled if not given.")
+@click.option("--first-step", type=positive, metavar="SECONDS", help="First step; chosen if not given.")
+@click.option("--largest-step", type=positive, metavar="SECONDS", help="Largest step; no limit if not given.")
+@click.option("--smallest-step", type=positive, metavar="SECONDS", help="Below it a run ends; 1e-10 if not given.")
 @click.option(
     "--assemble/--no-assemble",
     default=None,
@@ -99,7 +106,8 @@ class Request:
 )
 @own_processes
 @click.option(
-    "-o", "--output", type=output_file(*FORMATS), metavar="FILE", help=f"File to write: {', '.join(FORMATS)}."
+    "-o", "--output", type=checked_later(output_file(*FORMATS)), metavar="FILE",
+    help=f"File to write: {', '.join(FORMATS)}.",
 )
 @click.option(
     "--plot",
@@ -128,8 +136,7 @@ def command(target: str, output: Path | None, plot: bool, **given: Any) -> None:
 def _run_model(target: str, request: Request) -> tuple[Result, list[str]]:
     if request.isolate is not None or request.time_limit is not None:
         raise ModelError("--isolate and --time-limit are for FMUs, which are native code of anybody")
-    model = load_model(target)
-    arguments = _model_arguments(request)
+    model, arguments = together(lambda: whole_model(target), lambda: _model_arguments(request))
     arguments["start"] = _beginning(model, request, arguments)
     experiment = model.description.experiment
     t_end = request.t_end or (experiment.stop_time if experiment else None)
@@ -151,9 +158,14 @@ def _model_arguments(request: Request) -> dict[str, Any]:
         "record": list(request.record) or None,
         "scheme": request.scheme,
         "tolerance": request.tolerance,
-        "step": request.step,
+        **_steps(request),
         "assemble": request.assemble,
     }
+
+
+def _steps(request: Request) -> dict[str, float | None]:
+    """Sizes of steps, called as in Python and in our FMUs."""
+    return {name: getattr(request, name) for name in ("step", "first_step", "largest_step", "smallest_step")}
 
 
 def _beginning(model: Model, request: Request, arguments: dict[str, Any]) -> Any:
@@ -240,12 +252,11 @@ def _run_fmu(target: str, request: Request) -> tuple[Result, list[str]]:
     from mbdfmu import fmi
     from mbdfmu.fmi.harness import time_span
 
-    path = fmu_file(target)
+    path, facts = together(lambda: _fmu(target))[0]
     if request.assemble is not None:
         raise ModelError("--assemble is for models; an FMU closes its joints by itself")
     if any(map(_is_rest, request.start)):
         raise ModelError("--start equilibrium is for models; an FMU begins where it was exported to begin")
-    facts = fmi.info(path)
     values, begin = begin_of(request.start)
     request = replace(request, start=values)
     begin, t_end = time_span(facts, begin, request.t_end)
@@ -256,10 +267,17 @@ def _run_fmu(target: str, request: Request) -> tuple[Result, list[str]]:
     return result, _shown(result, request, [v.name for v in facts.variables if v.causality == "output"])
 
 
+def _fmu(target: str) -> tuple[Path, FmuInfo]:
+    from mbdfmu import fmi
+
+    path = fmu_file(target)
+    return path, fmi.info(path)
+
+
 def _fmu_arguments(request: Request, words: Container[str]) -> dict[str, Any]:
     """The arguments of fmi.simulate; scheme and options are parameters of our FMUs, `words` those with texts."""
     values, options = _assigned(request, words)
-    solver = {"scheme": request.scheme, "step": request.step}
+    solver: dict[str, Any] = {"scheme": request.scheme, **_steps(request)}
     solver |= {f"options.{name}": value for name, value in options.items()}
     given = {f"solver.{key}": value for key, value in solver.items() if value is not None}
     return {

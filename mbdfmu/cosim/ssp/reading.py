@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,8 +82,9 @@ def _data(root: Tag, system: Tag, package: Package, findings: Findings) -> dict[
     data = {"format_version": FORMAT_VERSION, "name": _name(root, findings), "text": root.get("description")}
     data |= _settings(root, package)
     fmus = {leaf.name: _component(leaf, files[leaf.name]) for leaf in group.leaves()}
-    _add_values(fmus, group, Parameters(group, graph, package, findings))
-    return {**data, "fmus": fmus, "couplings": graph.couplings()}
+    couplings = graph.couplings()
+    _add_values(fmus, group, Parameters(group, graph, package, findings), couplings)
+    return {**data, "fmus": fmus, "couplings": couplings}
 
 
 def _name(root: Tag, findings: Findings) -> str:
@@ -136,14 +138,15 @@ def _component(leaf: Leaf, file: Path | None) -> dict[str, Any]:
     return {"fmu": file or leaf.tag.get("source") or leaf.name, **({"text": text} if text else {}), **settings}
 
 
-def _add_values(fmus: dict[str, dict[str, Any]], group: Group, found: Parameters) -> None:
-    """Parameters, start values and constant inputs."""
+def _add_values(fmus: dict[str, dict[str, Any]], group: Group, found: Parameters, couplings: Container[str]) -> None:
+    """Parameters, start values and constant inputs; what is coupled has start values only."""
     leaves = {leaf.name: leaf for leaf in group.leaves()}
     names = {name: own(leaf.tag, COMPONENT_KEYS).get("as") for name, leaf in leaves.items()}
     for (name, variable), (facts, value) in found.values.items():
         given = names[name]
         said = given.get(variable) if isinstance(given, dict) else None
         section, key = said if isinstance(said, list) and _is_place(said) else (usual_section(facts), variable)
+        section = "start" if f"{name}.{key}" in couplings else section
         if section != "parameters" and isinstance(value, bool | str):
             value = _numeric(leaves[name], facts, value)
         fmus[name].setdefault(section, {})[key] = value
