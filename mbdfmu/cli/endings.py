@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import NoReturn, TextIO
 
 import click
 
-from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.errors import Interrupted, ModelError, StepFailed, how
 from mbdfmu.files import FULL
 
-NEGATIVE, WRONG, INTERRUPTED = 1, 2, 130
+NEGATIVE, WRONG, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+_terminated = threading.Event()  # SIGTERM has come
 
 
 def complain(problems: Iterable[str]) -> None:
@@ -29,7 +33,7 @@ def complain(problems: Iterable[str]) -> None:
 def end(code: int, *problems: str) -> NoReturn:
     """Leave the command."""
     complain(problems)
-    raise click.exceptions.Exit(code)
+    raise click.exceptions.Exit(TERMINATED if _terminated.is_set() else code)
 
 
 @contextmanager
@@ -41,8 +45,8 @@ def ended() -> Iterator[None]:
         end(WRONG, *error.problems)
     except StepFailed as error:
         end(NEGATIVE, str(error))
-    except KeyboardInterrupt:
-        end(INTERRUPTED, "interrupted")
+    except KeyboardInterrupt as interrupt:
+        end(INTERRUPTED, how(interrupt))
     except ImportError as error:  # a package of an extra, or the native core
         end(WRONG, str(error))
     except MemoryError:
@@ -52,6 +56,27 @@ def ended() -> Iterator[None]:
             raise
         code = NEGATIVE if error.errno in FULL else WRONG
         end(code, f"{error.filename}: {error.strerror}" if error.filename else str(error))
+
+
+@contextmanager
+def heeding_termination() -> Iterator[None]:
+    """SIGTERM, as schedulers and services send it, ends what Ctrl-C ends, and keeps what that keeps."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    _terminated.clear()
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_IGN)  # `timeout` sends it twice; what is done is being written then
+    _terminated.set()
+    raise Interrupted("terminated")
 
 
 @contextmanager
