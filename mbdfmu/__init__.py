@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Model": "facade",
     "ModelError": "errors", "StepFailed": "errors", "ExpressionError": "errors",
+    "Interrupted": "errors",
     "Body": "description", "Marker": "description", "Parameter": "description", "Input": "description",
     "Output": "description", "Motion": "description", "Coordinate": "description", "Constraint": "description",
     "Description": "facade", "Experiment": "description", "Initial": "description", "Orientation": "description",
@@ -97,6 +98,7 @@ if TYPE_CHECKING:
         Variable as Variable,
     )
     from mbdfmu.errors import ExpressionError as ExpressionError
+    from mbdfmu.errors import Interrupted as Interrupted
     from mbdfmu.errors import ModelError as ModelError
     from mbdfmu.errors import StepFailed as StepFailed
     from mbdfmu.facade import Model as Model

@@ -53,6 +53,19 @@ class Ended(StepFailed):
         return type(self), (str(self), self.time)
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, or a `progress` that returned False, has ended a run; `result` is what it had recorded until then."""
+
+    def __init__(self, message: str = "", result: Any = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+def how(interrupt: KeyboardInterrupt) -> str:
+    """The word for what has ended a run."""
+    return str(interrupt) if isinstance(interrupt, Interrupted) and str(interrupt) else "interrupted"
+
+
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the closest known name, or an empty string."""
     if not isinstance(name, str) or len(name) > WINDOW:  # nobody mistypes one this long; the comparison is quadratic

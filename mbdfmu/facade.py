@@ -57,7 +57,7 @@ from mbdfmu.description import (
     Table,
     Variable,
 )
-from mbdfmu.errors import ModelError, StepFailed, did_you_mean
+from mbdfmu.errors import Interrupted, ModelError, StepFailed, did_you_mean
 from mbdfmu.files import named_file
 from mbdfmu.fmi.archive import Choices, Drawing
 from mbdfmu.fmi.references import Reference
@@ -351,7 +351,7 @@ class Model:
         parameters: Mapping[str, float] | None = None,
         start: Start = None,
         assemble: Assembly = None,
-        progress: Callable[[float], None] | None = None,
+        progress: Callable[[float], object] | None = None,
         **settings: Any,
     ) -> Result:
         """Simulate from 0 to `t_end` and return the recorded signals.
@@ -379,7 +379,7 @@ class Model:
         parameters: Mapping[str, float] | None = None,
         start: Mapping[str, float] | None = None,
         assemble: bool = True,
-        progress: Callable[[float], None] | None = None,
+        progress: Callable[[float], object] | None = None,
     ) -> Result:
         """The motion of a fully driven model, and the forces it takes, without integration.
 
@@ -405,7 +405,7 @@ class Model:
         inputs: Any = None,
         interpolation: str = "linear",
         parameters: Mapping[str, float] | None = None,
-        progress: Callable[[float], None] | None = None,
+        progress: Callable[[float], object] | None = None,
     ) -> Result:
         """The values of inputs (`actuators`) that make the model move as given, with all signals and reactions.
 
@@ -551,7 +551,8 @@ class Model:
     def _result(self, recording: Any, t_end: float, parameters: Mapping[str, float]) -> Result:
         message = ""
         if recording.interrupted:
-            message = f"interrupted at t = {recording.time[-1] if len(recording.time) else 0:g} s of {t_end:g} s"
+            reached = recording.time[-1] if len(recording.time) else 0
+            message = f"{recording.interrupted} at t = {reached:g} s of {t_end:g} s"
         if recording.failure is not None:
             message = str(recording.failure)
         signals = self.symbolic.signals
@@ -571,6 +572,8 @@ class Model:
         if recording.failure is not None:
             recording.failure.result = result
             raise recording.failure
+        if recording.interrupted:
+            raise Interrupted(message, result)
         return result
 
 

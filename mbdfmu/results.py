@@ -28,6 +28,7 @@ MAT_KEYWORD = re.compile(
 )
 STATISTIC, PARAMETER = "statistics.", "parameters."  # prefixes of the HDF5 attributes that hold them
 EVENTS = "%run/events"  # HDF5 dataset: time and name in every line
+HDF5_GROWTH = 1 << 20  # bytes by which a file grows in memory
 MODEL = "%model/description"  # HDF5 dataset; too long for an attribute, and no signal has such a key
 
 
@@ -81,9 +82,16 @@ class Result(Table):
 
     def to_hdf5(self, path: str | os.PathLike[str]) -> None:
         """Write one dataset for each signal with its unit; the story of the run is in the attributes of the file."""
+        content = self._hdf5()
+        with atomic(path) as temporary:
+            temporary.write_bytes(content)
+
+    def _hdf5(self) -> bytes:
+        """The file in memory: HDF5 crashes where it closes a file that it could not write, as on a full disk."""
         import h5py
 
-        with atomic(path) as temporary, h5py.File(temporary, "w", track_order=True) as file:
+        memory: dict[str, Any] = {"driver": "core", "backing_store": False, "block_size": HDF5_GROWTH}
+        with h5py.File("memory", "w", track_order=True, **memory) as file:
             for name in (TIME, *self.columns):
                 dataset = file.create_dataset(_hdf5_key(name), data=self[name])
                 dataset.attrs["name"] = name
@@ -94,6 +102,9 @@ class Result(Table):
                 file[MODEL] = self.description
             if self.events:
                 file[EVENTS] = "\n".join(f"{time!r} {name}" for time, name in self.events)
+            file.flush()
+            content: bytes = file.id.get_file_image()
+        return content
 
     def _story(self) -> dict[str, Any]:
         """What else there is to say, as attributes."""

@@ -220,6 +220,33 @@ def test_ctrl_c_works_while_an_fmu_hangs(wave: Path) -> None:
         os.kill(served, 0)
 
 
+@pytest.mark.parametrize("ends", ["crash", "hang", "interrupt", "killed"])
+def test_no_unpacked_fmu_stays_behind(
+    ends: str, hostile: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They stayed wherever the process of the FMU did not end by itself."""
+    folder = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setenv("HOSTILE", "step:crash" if ends == "crash" else "step:hang")
+    limit = 1.0 if ends == "hang" else 600.0
+    code = f"import mbdfmu as m; m.fmu.simulate('Hostile.fmu', isolate=True, time_limit={limit})"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    while not list(folder.rglob("hostile.so")) and child.poll() is None:
+        time.sleep(0.05)
+    if ends in ("interrupt", "killed"):
+        time.sleep(2.0)
+        child.send_signal(signal.SIGINT if ends == "interrupt" else signal.SIGKILL)
+    child.wait()
+    for _ in range(100):  # the FMU's process looks once a second whether it is alone
+        if not list(folder.iterdir()):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"left behind: {[str(path) for path in folder.rglob('*')]}")
+
+
 def test_an_fmu_ends_with_who_runs_it(wave: Path) -> None:
     code = f"import mbdfmu as m; m.fmu.simulate({str(wave)!r}, 1.0, 0.01, parameters={{'fault': 3.0}}, isolate=True)"
     child = subprocess.Popen([sys.executable, "-c", code])

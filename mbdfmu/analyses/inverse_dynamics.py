@@ -24,7 +24,7 @@ from mbdfmu.analyses.settings import Settings
 from mbdfmu.analyses.simulate import Recording, check_progress
 from mbdfmu.analyses.stepping import Simulation
 from mbdfmu.analyses.tracking import Tracking
-from mbdfmu.errors import ModelError, StepFailed, did_you_mean
+from mbdfmu.errors import Interrupted, ModelError, StepFailed, did_you_mean, how
 from mbdfmu.tabular import Table
 
 Matrix = NDArray[np.float64]
@@ -262,7 +262,7 @@ class InverseDynamics(Simulation):
 
 
 def inverse_dynamics(
-    solver: InverseDynamics, names: Sequence[str], progress: Callable[[float], None] | None = None
+    solver: InverseDynamics, names: Sequence[str], progress: Callable[[float], object] | None = None
 ) -> Recording:
     """Go through all rows of the motion and record signals at each."""
     check_progress(progress)
@@ -270,15 +270,15 @@ def inverse_dynamics(
     columns = [index[name] for name in names]
     points: list[tuple[float, Any]] = []
     failure: StepFailed | None = None
-    interrupted = False
+    interrupted = ""
     try:
         for row, t in enumerate(solver.times.tolist()):
             solver.go_to(row)
             points.append((t, solver.values(columns)))
-            if progress is not None:
-                progress(t)
-    except KeyboardInterrupt:
-        interrupted = True
+            if progress is not None and progress(t) is False and row + 1 < len(solver.times):
+                raise Interrupted("cancelled")
+    except KeyboardInterrupt as interrupt:
+        interrupted = how(interrupt)
     except StepFailed as error:
         failure = error
     return Recording(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mbdfmu.analyses.inputs import InputSchedule
 from mbdfmu.analyses.stepping import Simulation
-from mbdfmu.errors import Ended, ModelError, StepFailed
+from mbdfmu.errors import Ended, Interrupted, ModelError, StepFailed, how
 from mbdfmu.signals import SymbolicModel
 
 RECORDED_BY_DEFAULT = frozenset({"local", "output", "input"})
@@ -31,7 +31,7 @@ class Recording:
     notes: Sequence[str] = ()  # what a reader of the values has to know
     failure: StepFailed | None = None
     ended: str = ""  # why there is no more, where that is no failure
-    interrupted: bool = False
+    interrupted: str = ""  # the word for what has ended it: interrupted, cancelled, terminated
 
 
 def output_times(t_end: float, step_output: float) -> NDArray[np.float64]:
@@ -83,7 +83,7 @@ def simulate(
     columns = [index[name] for name in names]
     points: list[tuple[float, NDArray[np.float64]]] = []  # pairs: an error or Ctrl-C must not part time from values
     failure: StepFailed | None = None
-    ended, interrupted = "", False
+    ended, interrupted = "", ""
 
     def record() -> None:
         points.append((simulation.time, simulation.values(columns)))
@@ -99,10 +99,10 @@ def simulate(
                     simulation.catch_up()
                     record()
                 simulation.advance(t_next)
-            if progress is not None:
-                progress(simulation.time)
-    except KeyboardInterrupt:
-        interrupted = True
+            if progress is not None and progress(simulation.time) is False and math.isfinite(t_next):
+                raise Interrupted("cancelled")
+    except KeyboardInterrupt as interrupt:
+        interrupted = how(interrupt)
     except Ended as end:
         ended, failure = str(end), _last(record, simulation.time > points[-1][0])
     except StepFailed as error:

@@ -1,6 +1,7 @@
 """The command line: finds the verb and turns errors into messages and exit codes; must not know what a verb does.
 
-Exit codes: 0 success, 1 a negative finding (failed comparison, failed step), 2 wrong use or a bad model, 130 Ctrl-C.
+Exit codes: 0 success, 1 a negative finding (failed comparison, failed step) or a full disk, 2 wrong use or a bad model,
+130 Ctrl-C, 143 SIGTERM.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import click
 
 from mbdfmu import __version__
-from mbdfmu.cli.endings import ended
+from mbdfmu.cli.endings import ended, heeding_termination, printed_whole
 from mbdfmu.errors import did_you_mean
 
 __all__ = ["main"]
@@ -54,7 +55,8 @@ class Verbs(click.Group):
         for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a letter of a model's text is no reason to fail
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
-        return super().main(*args, **keywords)
+        with heeding_termination(), printed_whole():
+            return super().main(*args, **keywords)
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

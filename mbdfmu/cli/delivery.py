@@ -12,17 +12,17 @@ from mbdfmu.cli.drawing import draw
 from mbdfmu.cli.endings import INTERRUPTED, NEGATIVE, end
 from mbdfmu.cli.printing import file_stem
 from mbdfmu.cli.summary import final_values, summary
-from mbdfmu.errors import StepFailed
+from mbdfmu.errors import Interrupted, StepFailed
 
 if TYPE_CHECKING:
     from mbdfmu.results import Result
 
 
 def kept(run: Callable[[], Result]) -> Result:
-    """The result, also where the run failed; a run that failed before its first point has none."""
+    """The result, also where the run failed or was interrupted; one that ended before its first point has none."""
     try:
         return run()
-    except StepFailed as error:
+    except (StepFailed, Interrupted) as error:
         if error.result is None:
             raise
         result: Result = error.result
@@ -42,4 +42,5 @@ def deliver(result: Result, shown: Sequence[str], output: Path | None, *, plot: 
     if not (output or plot):
         click.echo(final_values(result, shown), nl=bool(shown))
     if not result.complete:
-        end(INTERRUPTED if result.message.startswith("interrupted") else NEGATIVE, result.message)
+        interrupted = result.message.startswith(("interrupted", "terminated"))
+        end(INTERRUPTED if interrupted else NEGATIVE, result.message)

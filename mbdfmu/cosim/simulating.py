@@ -13,11 +13,11 @@ from mbdfmu.analyses.simulate import output_times
 from mbdfmu.cosim.master import NEAR, ROUNDED
 from mbdfmu.cosim.running import Running
 from mbdfmu.cosim.wiring import ENERGY, RESIDUAL
-from mbdfmu.errors import Ended, ModelError, StepFailed
+from mbdfmu.errors import Ended, Interrupted, ModelError, StepFailed, how
 from mbdfmu.fmi.host import heeding_interrupts, hosting
 from mbdfmu.results import Result
 
-Progress = Callable[[float], None] | None
+Progress = Callable[[float], object] | None
 
 
 def stops(
@@ -109,19 +109,19 @@ def simulate(
     """Through all times; a failure ends the run, its StepFailed carries what was computed until then."""
     recorder = Recorder(run)
     failure: StepFailed | None = None
-    interrupted = False
+    interrupted = ""
     recorder.add()
     try:
         with hosting(), heeding_interrupts():
             failure = _through(run, times, recorded, recorder, progress)
-    except KeyboardInterrupt:
-        interrupted = True
+    except KeyboardInterrupt as interrupt:
+        interrupted = how(interrupt)
     ended = str(failure) if isinstance(failure, Ended) else ""
     if ended:
         failure = None
     message = str(failure or "")
     if interrupted:
-        message = f"interrupted at t = {run.time:g} s of {times[-1]:g} s"
+        message = f"{interrupted} at t = {run.time:g} s of {times[-1]:g} s"
     elif failure is None:
         try:
             run.end()
@@ -129,9 +129,10 @@ def simulate(
             if not ended:  # then one of them has ended by itself
                 failure, message = error, str(error)
     result = recorder.result(name, message, ended)
-    if failure is not None and not interrupted:
-        failure.result = result
-        raise failure
+    end = Interrupted(message) if interrupted else failure
+    if end is not None:
+        end.result = result
+        raise end
     return result
 
 
@@ -146,8 +147,8 @@ def _through(
                 run.go(t)
                 if recorded is None or run.time in recorded:
                     recorder.add()
-                if progress is not None:
-                    progress(run.time)
+                if progress is not None and progress(run.time) is False and run.time < times[-1]:
+                    raise Interrupted("cancelled")
     except Ended as end:
         if run.time > before:
             recorder.add()

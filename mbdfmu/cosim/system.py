@@ -13,7 +13,7 @@ from mbdfmu.cosim.description import FORMAT_VERSION, SystemDescription, split
 from mbdfmu.cosim.running import Running, Span, facts_of, schedule
 from mbdfmu.cosim.simulating import check_times, first_step, simulate, stops
 from mbdfmu.cosim.wiring import Wiring, wired
-from mbdfmu.errors import ModelError, did_you_mean
+from mbdfmu.errors import Interrupted, ModelError, did_you_mean
 from mbdfmu.fmi.harness import isolation
 from mbdfmu.fmi.types import Value
 from mbdfmu.results import Result
@@ -162,7 +162,7 @@ class System:
         record: str | list[str] | None = None,
         isolate: bool = False,
         time_limit: float | None = None,
-        progress: Callable[[float], None] | None = None,
+        progress: Callable[[float], object] | None = None,
     ) -> Result:
         """Run from `t_start` to `t_end` with communication steps of `step` and return one table for all FMUs.
 
@@ -191,7 +191,11 @@ class System:
         with Running(description, facts, span, inputs=made, record=patterns, alone=alone) as running:
             running.step_size = first
             running.notes[:0] = self.notes
-            result = simulate(running, self.name, times, recorded, progress)
+            try:
+                result = simulate(running, self.name, times, recorded, progress)
+            except Interrupted as end:
+                end.result = replace(end.result, notes=tuple(dict.fromkeys([*end.result.notes, *running.warnings()])))
+                raise
         notes = dict.fromkeys([*result.notes, *running.warnings()])  # some come when FMUs are freed
         return replace(result, notes=tuple(notes))
 

@@ -20,7 +20,7 @@ from mbdfmu.analyses import InputSchedule
 from mbdfmu.analyses.settings import LOOSEST, TIGHTEST
 from mbdfmu.analyses.simulate import RECORDED_BY_DEFAULT, Recording, output_times
 from mbdfmu.analyses.simulate import simulate as run
-from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.errors import Interrupted, ModelError, StepFailed
 from mbdfmu.fmi.instance import Experiment
 from mbdfmu.fmi.integrating import Integration, integrate, integrate_alone
 from mbdfmu.fmi.reading import KINDS, FmuInfo, FmuVariable, info
@@ -50,7 +50,7 @@ def simulate(
     kind: str | None = None,
     isolate: bool = False,
     time_limit: float | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Callable[[float], object] | None = None,
 ) -> Result:
     """Simulate an FMU of FMI 2.0 or 3.0 from `t_start` to `t_end` and return the recorded variables.
 
@@ -258,8 +258,10 @@ def _start_name(facts: FmuInfo, name: str) -> str:
 
 def _result(facts: FmuInfo, recording: Recording, notes: list[str], t_end: float) -> Result:
     message = str(recording.failure or "")
+    interrupted = ""
     if not (message or recording.ended) and (recording.interrupted or recording.time[-1] != t_end):
-        message = f"interrupted at t = {recording.time[-1] if len(recording.time) else 0:g} s of {t_end:g} s"
+        interrupted = recording.interrupted or "interrupted"
+        message = f"{interrupted} at t = {recording.time[-1] if len(recording.time) else 0:g} s of {t_end:g} s"
     result = Result(
         recording.time,
         {name: recording.values[:, k] for k, name in enumerate(recording.names)},
@@ -273,4 +275,6 @@ def _result(facts: FmuInfo, recording: Recording, notes: list[str], t_end: float
     if recording.failure is not None:
         recording.failure.result = result
         raise recording.failure
+    if interrupted:
+        raise Interrupted(message, result)
     return result

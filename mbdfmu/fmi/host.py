@@ -15,7 +15,7 @@ from types import FrameType
 class Host:
     """A program that shows the FMI log to its user."""
 
-    interrupted: bool = False  # Ctrl-C has arrived inside the slave, which may let no exception out
+    interrupted: KeyboardInterrupt | None = None  # Ctrl-C has arrived inside the slave, which may let no exception out
 
 
 # Of this thread; where there is none, a slave tells its failures to Python's logging.
@@ -31,8 +31,8 @@ def hosting() -> Iterator[None]:
         yield
     finally:
         HOST.reset(token)
-        if host.interrupted:
-            raise KeyboardInterrupt
+        if host.interrupted is not None:
+            raise host.interrupted
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def heeding_interrupts() -> Iterator[None]:
     host = Host()
 
     def hear(number: int, frame: FrameType | None) -> None:
-        host.interrupted = True
+        host.interrupted = KeyboardInterrupt()
         signal.default_int_handler(number, frame)
 
     signal.signal(signal.SIGINT, hear)
@@ -53,5 +53,5 @@ def heeding_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        if host.interrupted:
-            raise KeyboardInterrupt
+        if host.interrupted is not None:
+            raise host.interrupted

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mbdfmu.errors import Ended, ModelError, StepFailed
+from mbdfmu.files import FULL
 from mbdfmu.fmi.calls import DISCARD, ERROR, FATAL, WARNING, Calls2, Calls3, loaded
 from mbdfmu.fmi.hearing import Messages
 from mbdfmu.fmi.host import hosting
@@ -232,6 +233,8 @@ def loaded_into(folder: str, facts: FmuInfo, messages: Messages, follows: bool) 
         with hosting():
             return loaded(facts, folder, messages, follows=follows)
     except Exception as error:  # fmpy has no narrower one
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise
         raise ModelError(f"{facts.path}: cannot be loaded: {said(messages) or error}") from error
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.errors import Interrupted, ModelError, StepFailed, how
 from mbdfmu.fmi.calls import DISCARD, PYTHON, WARNING, loading
 from mbdfmu.fmi.hearing import Messages, take_the_word
 from mbdfmu.fmi.instance import said
@@ -49,7 +49,7 @@ class Integration:
     tolerance: float | None
     values: Mapping[str, Value]
     inputs: Table  # lines between rows, two rows where an input jumps
-    progress: Callable[[float], None] | None = None
+    progress: Callable[[float], object] | None = None
     row: Callable[[Sequence[Any]], None] | None = None  # gets the names of columns, then the rows as they come
 
 
@@ -74,8 +74,8 @@ def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
             told = len(recorder.rows)
         if evaluations.failure is not None:
             raise evaluations.failure
-        if run.progress is not None:
-            run.progress(time)
+        if run.progress is not None and run.progress(time) is False:
+            raise Interrupted("cancelled")
         return True
 
     signals = _signals(facts, run)
@@ -92,12 +92,14 @@ def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
                 start_values=dict(run.values), input=signals, output=list(names), step_finished=finished,
                 fmu_instance=fmu, model_description=description,
             )  # fmt: skip
-    except StepFailed as error:
-        if recorded is not None:  # what is done is kept
-            found = recorded.result()
-            done = found[_wanted(found[TIME], run, pieces)]
-            error.result = _result(facts, names, done, run.t_end, {"integrator_steps": steps}, str(error))
-        raise
+    except (StepFailed, KeyboardInterrupt) as error:
+        if recorded is None:
+            raise
+        found = recorded.result()  # what is done is kept
+        done = found[_wanted(found[TIME], run, pieces)]
+        end = _interrupted(error, found[TIME][-1], run) if isinstance(error, KeyboardInterrupt) else error
+        end.result = _result(facts, names, done, run.t_end, {"integrator_steps": steps}, str(end))
+        raise end from None
     done = found[_wanted(found[TIME], run, pieces)]
     return _result(facts, names, done, run.t_end, {"integrator_steps": steps}, ended=evaluations.has_ended)
 
@@ -108,8 +110,8 @@ def integrate_alone(facts: FmuInfo, names: Sequence[str], run: Integration, alon
 
     def heard(row: Sequence[Any]) -> None:
         rows.append(row)
-        if run.progress is not None and len(rows) > 1:
-            run.progress(row[0])
+        if run.progress is not None and len(rows) > 1 and run.progress(row[0]) is False:
+            raise Interrupted("cancelled")
 
     def done(failure: str) -> Result:
         kinds = [(name, np.float64) for name in (rows[0] if rows else (TIME, *names))]
@@ -124,8 +126,10 @@ def integrate_alone(facts: FmuInfo, names: Sequence[str], run: Integration, alon
     except Gone as error:
         error.result = done(str(error))
         raise
-    except KeyboardInterrupt:
-        return done(f"interrupted at t = {rows[-1][0] if len(rows) > 1 else run.t_start:g} s of {run.t_end:g} s")
+    except KeyboardInterrupt as error:
+        interrupt = _interrupted(error, rows[-1][0] if len(rows) > 1 else run.t_start, run)
+        interrupt.result = done(str(interrupt))
+        raise interrupt from None
     finally:
         process.leave()
     if failure:
@@ -134,6 +138,10 @@ def integrate_alone(facts: FmuInfo, names: Sequence[str], run: Integration, alon
         raise stopped
     found: Result = result
     return found
+
+
+def _interrupted(interrupt: KeyboardInterrupt, time: float, run: Integration) -> Interrupted:
+    return Interrupted(f"{how(interrupt)} at t = {time:g} s of {run.t_end:g} s")
 
 
 def _pieces(run: Integration) -> int:

@@ -258,16 +258,16 @@ class Slave(Fmi2Slave):  # type: ignore[misc]  # pythonfmu has no types
             return action()
         except _REFUSALS as error:
             self._say(Fmi2Status.error, ERROR_LOG, str(error))
-        except KeyboardInterrupt:
-            self._interrupt()
+        except KeyboardInterrupt as interrupt:
+            self._interrupt(interrupt)
         except Exception:
             self._say(Fmi2Status.error, ERROR_LOG, f"unexpected error, please report it:\n{traceback.format_exc()}")
         return otherwise
 
-    def _interrupt(self) -> None:
+    def _interrupt(self, interrupt: KeyboardInterrupt) -> None:
         host = HOST.get()
         if host is not None:
-            host.interrupted = True
+            host.interrupted = interrupt
         self._say(Fmi2Status.error, ERROR_LOG, "interrupted")
         self._refused = True
 

@@ -39,7 +39,8 @@ CALLED = {  # by FMI, where that has another word
     "leave_initialisation": "exitInitializationMode", "set_slope": "setRealInputDerivatives",
     "get_state": "getFMUState", "set_state": "setFMUState", "free_state": "freeFMUState",
 }  # fmt: skip
-ANSWER, REFUSED, FAILED, HEARD = range(4)  # kinds of messages: a value, a ModelError, a status, something on the way
+# Kinds of messages: a value, a ModelError, a status, something on the way, an error of the system.
+ANSWER, REFUSED, FAILED, HEARD, LACKING = range(5)
 
 
 class Gone(StepFailed):
@@ -61,9 +62,11 @@ class Process:
         self._name, self._limit = alone.name or facts.name, alone.time_limit
         self._until = time.monotonic() + alone.time_limit
         self._printed: IO[bytes] = tempfile.TemporaryFile(prefix="mbdfmu_")  # noqa: SIM115  closed by stop()
+        # Ours, not of the process: that may crash or be stopped, and then removes nothing.
+        self._folder = tempfile.TemporaryDirectory(prefix="mbdfmu_", ignore_cleanup_errors=True)
         self._pipe, theirs = Pipe()
         # -P: a folder of the user's must not stand in for our packages.
-        command = [sys.executable, "-P", "-m", "mbdfmu.fmi.served", str(theirs.fileno())]
+        command = [sys.executable, "-P", "-m", "mbdfmu.fmi.served", str(theirs.fileno()), self._folder.name]
         self._child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=self._printed, stderr=self._printed, **_handing_over(theirs)
         )
@@ -85,6 +88,8 @@ class Process:
             raise
         if kind == REFUSED:
             raise ModelError(content)
+        if kind == LACKING:
+            raise OSError(*content)
         if kind == FAILED:
             from fmpy.fmi1 import FMICallException
 
@@ -123,6 +128,7 @@ class Process:
         self._child.kill()
         self._child.wait()
         self._printed.close()
+        self._folder.cleanup()
 
     def leave(self) -> None:
         """Let it end by itself; what goes wrong then is nobody's concern."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -16,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from mbdfmu.errors import ModelError, StepFailed
+from mbdfmu.files import FULL
 from mbdfmu.fmi.calls import Calls2, Calls3
 from mbdfmu.fmi.host import hosting
 from mbdfmu.fmi.reading import info
-from mbdfmu.fmi.remote import ANSWER, FAILED, HEARD, REFUSED
+from mbdfmu.fmi.remote import ANSWER, FAILED, HEARD, LACKING, REFUSED
 
 
 class _Pipe:
@@ -157,17 +159,18 @@ class Served:
             return error.result, str(error)
 
 
-def main(handle: int) -> None:
-    """Answer until there is no more to be asked."""
-    _live_with_the_parent()
+def main(handle: int, folder: str) -> None:
+    """Answer until there is no more to be asked; all files go to the folder, which who asks removes."""
+    _live_with_the_parent(folder)
+    tempfile.tempdir = folder
     kind: Any = Connection
     if os.name == "nt":
         from multiprocessing.connection import PipeConnection as kind  # type: ignore[attr-defined,no-redef]
     pipe = _Pipe(kind(handle))
-    with tempfile.TemporaryDirectory(prefix="mbdfmu_", ignore_cleanup_errors=True) as folder:
-        served = Served(pipe, folder)
-        while (question := pipe.received()) is not None:
-            pipe.send(*_answered(served, question))
+    served = Served(pipe, folder)
+    while (question := pipe.received()) is not None:
+        pipe.send(*_answered(served, question))
+    shutil.rmtree(folder, ignore_errors=True)  # who has asked may be gone
 
 
 def _answered(served: Served, question: Sequence[Any]) -> tuple[int, Any]:
@@ -180,20 +183,26 @@ def _answered(served: Served, question: Sequence[Any]) -> tuple[int, Any]:
         return REFUSED, error.problems
     except FMICallException as error:
         return FAILED, (error.function, error.status)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        return LACKING, (error.errno, error.strerror, error.filename)
 
 
-def _live_with_the_parent() -> None:
-    """Ctrl-C is for who asks; without whom an FMU that hangs would hang for ever."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _live_with_the_parent(folder: str) -> None:
+    """Ctrl-C and SIGTERM are for who asks; without whom an FMU that hangs would hang for ever, and its files stay."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(1.0)
+        shutil.rmtree(folder, ignore_errors=True)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), sys.argv[2])

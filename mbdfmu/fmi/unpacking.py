@@ -8,6 +8,7 @@ import zipfile
 import zlib
 
 from mbdfmu.errors import ModelError
+from mbdfmu.files import FULL
 
 MOST_FILES = 100_000
 LARGEST = 4 << 30  # bytes of all files together
@@ -22,6 +23,10 @@ def unpack(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> None
             archive.extractall(folder)  # zipfile gives no more bytes than the archive says
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise ModelError(f"{os.fspath(path)}: is damaged ({error}); export or copy it anew") from None
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise OSError(error.errno, f"{error.strerror} to unpack {os.fspath(path)}", os.fspath(folder)) from None
 
 
 def check_archive(archive: zipfile.ZipFile) -> None:

@@ -25,7 +25,7 @@ from mbdfmu.results import Result
 RTOL = 1e-3  # where neither the caller nor the reference says
 NEAR = 1e-9  # of the length of a run: two times that mean the same
 Run: TypeAlias = Callable[..., Result]  # called as fmi.simulate is
-Progress: TypeAlias = Callable[[float], None] | None
+Progress: TypeAlias = Callable[[float], object] | None
 
 
 @dataclass(frozen=True, kw_only=True)
