@@ -6,7 +6,7 @@ Findings are collected, so that a user sees all of them at once. This module mus
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from mbdfmu.errors import ExpressionError, did_you_mean
@@ -68,6 +68,7 @@ class Names:
         self._pending: dict[str, _Definition] = {}
         self._defining: list[_Definition] = []
         self._undefined: set[str] = set()
+        self.outputs: Collection[str] = ()  # of the model: computed last, so that no expression may use them
 
     def define(self, name: str, node: Node) -> None:
         """Give a name its meaning; the first one counts."""
@@ -104,6 +105,8 @@ class Names:
 
     def _hint(self, name: str) -> str:
         """What may have been meant: a part of an array, an output, or a name that is spelled alike."""
+        if name in self.outputs:
+            return "; an output of that name is computed last and cannot be used, make it a variable (variables)"
         known = [*self.nodes, *self._pending]
         parts = [part for part in (f"{name}[1]", f"{name}.y", f"{name}.y[1]") if part in known]
         return f"; did you mean {parts[0]!r}?" if parts else did_you_mean(name, known)

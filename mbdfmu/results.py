@@ -276,6 +276,8 @@ def _mat_text(texts: Iterable[str]) -> np.ndarray[Any, Any]:
 
 def _by_suffix(path: str | os.PathLike[str], table: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
     suffix = named_file(path).suffix.lower()
+    if Path(path).is_dir():
+        raise ModelError(f"{path}: is a folder; give the name of a file: {', '.join(table)}")
     if suffix not in table:
         raise ModelError(f"{path}: suffix '{suffix}' names no format known here; allowed: {', '.join(table)}")
     return table[suffix]

@@ -791,6 +791,57 @@ def test_an_fmu_of_a_model_with_callbacks_says_why_its_runtime_is_python() -> No
     assert "has no Python, which callback 'f' needs" in refuse(f"export-fmu {path} --allow-python --runtime native")
 
 
+def test_what_is_an_fmu_or_a_folder_is_called_so(pendulum_fmu: str) -> None:
+    assert "is an FMU; this command needs a model; run it (mbdfmu simulate" in refuse(f"check {pendulum_fmu}")
+    assert "is an FMU, not a system of FMUs; name it in a system file" in refuse(f"cosim {pendulum_fmu}")
+    Path("folder.json").mkdir()
+    for command in ("check", "info", "simulate"):
+        assert "folder.json: is a folder; give a model file" in refuse(f"{command} folder.json")
+    assert "is a folder; give the name of a file" in refuse("cosim folder.json")
+    Path("folder.csv").mkdir()
+    assert "is a folder; give the name of a file" in refuse("plot folder.csv -o a.png")
+
+
+def test_an_input_is_no_parameter() -> None:
+    text = refuse("simulate pendulum -t 1 --set torque=3")
+    assert "'torque' is an input, not a parameter; give it over time (inputs={...}, --input FILE" in text
+
+
+def test_what_an_fmu_computes_cannot_be_set_and_the_cure_is_told(pendulum_fmu: str) -> None:
+    text = refuse(f"simulate {pendulum_fmu} -t 1 --set bar.ax=3")
+    assert "'bar.ax' is local of type Real and cannot be set; it is computed; set parameters, inputs" in text
+
+
+def test_a_result_without_rows_is_not_drawn() -> None:
+    Path("none.csv").write_text("time [s],a\n", encoding="utf-8")
+    assert "none: has no rows, of which nothing can be drawn" in refuse("plot none.csv -o a.png")
+    assert not Path("a.png").exists()
+
+
+@pytest.mark.parametrize("suffix", ["csv", "h5", "mat"])
+def test_info_describes_a_result(suffix: str) -> None:
+    succeed(f"simulate pendulum -t 1 --set length=2 -o out.{suffix}")
+    text = succeed(f"info out.{suffix}")
+    assert re.search(r"points +101\n", text) and re.search(r"time +0 .. 1 s\n", text)
+    assert re.search(r"\n  angle +rad +-\d.* .. 0\n", text)
+    assert ("length 2" in text) == (suffix == "h5")
+    rows = json.loads(succeed(f"info out.{suffix} --json --signals 'bar.*'"))["variables"]
+    assert {row["name"].partition(".")[0] for row in rows} == {"bar"}
+
+
+@pytest.mark.parametrize("command", ["simulate pendulum", "simulate {}", "kinematics stewart", "record {}"])
+def test_points_farther_apart_than_the_run_is_long_are_refused(command: str, pendulum_fmu: str) -> None:
+    text = refuse(f"{command.format(pendulum_fmu)} -t 1 --dt 3")
+    assert "--dt 3 s is longer than the run of 1 s; give at most that" in text
+
+
+def test_an_output_is_no_name_for_forces() -> None:
+    force = {"type": "rotational", "i": {"body": "ground"}, "j": {"body": "bar"}, "torque": "pull"}
+    model = write_model("output.json", outputs={"pull": "bar.x*2"}, forces={"f": force})
+    text = refuse(f"check {model}")
+    assert "an output of that name is computed last and cannot be used, make it a variable (variables)" in text
+
+
 def test_the_demo_leaves_an_fmu_tables_and_a_picture() -> None:
     text = succeed("demo")
     assert "passed: " in text

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from hostile import build as build_hostile
 import mbdfmu as mbd
 from mbdfmu.cli import main
 from mbdfmu.cosim import System
+from mbdfmu.errors import ModelError
 
 DEADLY = {
     Fault.CRASH: "FMU 'Wave' crashed (SIGSEGV) in doStep",
@@ -321,3 +323,19 @@ def test_a_run_begins_where_the_default_experiment_does(tmp_path: Path, monkeypa
     assert command("record", fmu, "--start", "2.5").exit_code == 0
     assert "StartTime, 2.5" in Path("Hostile_ref.opt").read_text()
     assert command("compare", fmu).exit_code == 0
+
+
+def test_an_fmu_that_cannot_be_loaded_says_why_in_a_process_of_its_own_too(tmp_path: Path) -> None:
+    mbd.models.load("pendulum").export_fmu(tmp_path / "whole.fmu")
+    with zipfile.ZipFile(tmp_path / "whole.fmu") as whole, zipfile.ZipFile(tmp_path / "other.fmu", "w") as other:
+        for name in whole.namelist():
+            content = whole.read(name)
+            if name == "modelDescription.xml":
+                content = re.sub(rb'guid="[^"]*"', b'guid="{another}"', content)
+            other.writestr(name, content)
+    said = []
+    for isolate in (False, True):
+        with pytest.raises(ModelError, match="cannot be loaded") as caught:
+            mbd.fmu.simulate(tmp_path / "other.fmu", 0.1, isolate=isolate)
+        said.append(str(caught.value))
+    assert said[0] == said[1] and "Failed to instantiate" not in said[1]

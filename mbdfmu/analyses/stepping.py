@@ -333,6 +333,9 @@ class Simulation:
         if signal is not None and signal.causality == "calculatedParameter":
             uses = ", ".join(sorted(s.value[1] for s in signal.node.support))
             return f"parameter {name!r} is computed from {uses}; set that instead"
+        if name in self._lowered.inputs:
+            how = "inputs={...}, --input FILE; a value that stays: a file of one row"
+            return f"{name!r} is an input, not a parameter; give it over time ({how})"
         return f"no parameter is called {name!r}{did_you_mean(name, self._lowered.parameters)}"
 
     def _not_an_input(self, name: str) -> str:

@@ -26,6 +26,9 @@ def need_matplotlib() -> None:
 
 def draw(results: Mapping[str, Result], path: Path, names: Sequence[str] = (), x: str | None = None) -> None:
     """The signals of all results over time or `x`; a result that lacks a signal of the first is refused."""
+    empty = [label for label, result in results.items() if not len(result.time)]
+    if empty:
+        raise ModelError(f"{label}: has no rows, of which nothing can be drawn" for label in empty)
     (first, *others) = results
     figure = results[first].plot(*names, x=x)
     if others:

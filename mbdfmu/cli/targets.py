@@ -109,13 +109,16 @@ def load_model(target: str) -> Model:
     from mbdfmu.facade import Model
 
     path = Path(target)
+    if is_fmu(target) and not path.is_dir():
+        runs = f"run it (mbdfmu simulate {target}) or look at it (mbdfmu info {target})"
+        raise ModelError(f"{target}: is an FMU; this command needs a model; {runs}")
+    if path.is_dir() and target not in content.names():
+        raise ModelError(f"{target}: is a folder; give a model file (.json) or the name of a shipped model")
     if path.is_file():
         return Model.load(path, allow_python=bool(click.get_current_context().meta.get(_ALLOWED)))
     if path.suffix.lower() == ".json" or len(path.parts) > 1:
         hint = f"; did you mean the shipped model '{path.stem}'?" if path.stem in content.names() else _similar(path)
         raise ModelError(f"{target}: there is no such file{hint}")
-    if is_fmu(target):
-        raise ModelError(f"{target}: is an FMU; this command needs a model")
     if is_controller(target):
         cure = f"export it and run the FMU: mbdfmu export-fmu {target}"
         raise ModelError(f"{target}: is a controller; this command needs a model; {cure}")

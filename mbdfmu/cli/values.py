@@ -52,6 +52,12 @@ def _amount(text: str) -> float:
         raise click.BadParameter(str(error)) from None
 
 
+def check_interval(dt: float | None, duration: float) -> None:
+    """Refuse points that lie farther apart than the run is long."""
+    if dt is not None and dt > duration * (1 + 1e-9):
+        raise ModelError(f"--dt {dt:g} s is longer than the run of {duration:g} s; give at most that")
+
+
 def word(*words: str) -> Callable[[str], str]:
     """The type of an option: one of a few words. Not click's Choice, which does not say what was meant."""
 

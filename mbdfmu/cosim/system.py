@@ -14,6 +14,7 @@ from mbdfmu.cosim.running import Running, Span, facts_of, schedule
 from mbdfmu.cosim.simulating import check_times, first_step, simulate, stops
 from mbdfmu.cosim.wiring import Wiring, wired
 from mbdfmu.errors import Interrupted, ModelError, did_you_mean
+from mbdfmu.files import named_file
 from mbdfmu.fmi.harness import isolation
 from mbdfmu.fmi.types import Value
 from mbdfmu.results import Result
@@ -35,7 +36,11 @@ class System:
 
         The FMUs of a .ssp are unpacked into a temporary folder, which is there as long as the system is.
         """
-        if Path(path).suffix.lower() not in ssp.SUFFIXES:
+        file = named_file(path)
+        if file.suffix.lower() == ".fmu":
+            cure = "name it in a system file (.json, .ssp), or run it alone: mbdfmu simulate, mbd.fmu.simulate"
+            raise ModelError(f"{file}: is an FMU, not a system of FMUs; {cure}")
+        if file.suffix.lower() not in ssp.SUFFIXES:
             return cls.from_description(SystemDescription.load(path))
         loaded = ssp.load(path)
         system = cls.from_description(loaded.description)

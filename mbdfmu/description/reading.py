@@ -43,6 +43,8 @@ def read_bytes(source: Path) -> bytes:
     """The content of a file; a ModelError says why there is none."""
     try:
         return source.read_bytes()
+    except IsADirectoryError:
+        raise ModelError("is a folder; give the name of a file") from None
     except OSError as error:
         raise ModelError(f"cannot be read: {error.strerror}; check the path") from None
     except ValueError as error:  # a zero byte in the path

@@ -21,6 +21,11 @@ from mbdfmu.fmi.types import Value
 from mbdfmu.fmi.variables import rate_of
 
 RECORDABLE = tuple(type_ for type_ in PYTHON if type_ != "String")
+_SETTABLE_INSTEAD = {
+    "calculatedParameter": "it follows from other parameters, set those (mbdfmu info FMU lists them)",
+    "output": "it is computed; set parameters, inputs or start values (mbdfmu info FMU lists them)",
+    "local": "it is computed; set parameters, inputs or start values (mbdfmu info FMU lists them)",
+}
 _Lines = dict[str, tuple[float, float, float]]  # of inputs: time, value, slope
 
 
@@ -217,7 +222,8 @@ class FmuSimulation:
 def converted(variable: FmuVariable, value: Value) -> Value:
     """The value in the type of the variable, which must be one that can be set."""
     if not variable.settable or variable.type not in PYTHON:
-        raise ModelError(f"'{variable.name}' is {variable.causality} of type {variable.type} and cannot be set")
+        cure = _SETTABLE_INSTEAD.get(variable.causality, "leave it out") if not variable.settable else "leave it out"
+        raise ModelError(f"'{variable.name}' is {variable.causality} of type {variable.type} and cannot be set; {cure}")
     if isinstance(value, str) and variable.choices:
         return _chosen(variable, value)
     if isinstance(value, str) != (variable.type == "String"):

@@ -23,6 +23,8 @@ from mbdfmu.fmi.host import hosting
 from mbdfmu.fmi.reading import info
 from mbdfmu.fmi.remote import ANSWER, FAILED, HEARD, LACKING, REFUSED
 
+KEPT = 100  # messages of the FMU, here; all of them are passed on
+
 
 class _Pipe:
     """Messages of several threads, one after the other."""
@@ -51,6 +53,8 @@ class _Messages(list[tuple[int, str]]):
 
     def append(self, message: tuple[int, str]) -> None:
         self._pipe.send(HEARD, message)
+        if len(self) < KEPT:  # the reason why an instance cannot be made is among the first
+            super().append(message)
 
 
 class Served:

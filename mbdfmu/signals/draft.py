@@ -39,6 +39,7 @@ class Draft:
         self.d = description
         self.eliminate = eliminate  # explicit variables and forces are written into the equations that use them
         self.names = Names(lost, description.curves)
+        self.names.outputs = description.outputs
         self.graph = self.names.graph
         self.motion = Coordinates(self.graph)
         self.problems = self.names.problems

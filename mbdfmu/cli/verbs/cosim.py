@@ -12,7 +12,16 @@ from mbdfmu.cli.drawing import need_matplotlib
 from mbdfmu.cli.printing import columns, counted, example
 from mbdfmu.cli.progress import progress_bar
 from mbdfmu.cli.targets import isolation, own_processes
-from mbdfmu.cli.values import assignments, checked_later, constant, output_file, positive, together, word
+from mbdfmu.cli.values import (
+    assignments,
+    check_interval,
+    checked_later,
+    constant,
+    output_file,
+    positive,
+    together,
+    word,
+)
 from mbdfmu.cli.verbs.simulate import FORMATS
 from mbdfmu.errors import ModelError
 
@@ -137,6 +146,7 @@ def _run(system: System, values: dict[str, Any], record: list[str] | None, given
     t_end = given["t_end"] or (experiment.stop_time if experiment else None)
     if not t_end:
         raise ModelError(f"system '{system.name}' names no experiment.stop_time; give the end time: -t SECONDS")
+    check_interval(given["step_output"], t_end)
     given = {**given, "t_end": t_end, **isolation(given["isolate"], given["time_limit"])}
     with progress_bar(t_end) as progress:
         return kept(lambda: system.simulate(parameters=values or None, record=record, progress=progress, **given))

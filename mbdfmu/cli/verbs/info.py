@@ -1,4 +1,4 @@
-"""`mbdfmu info`: the variables of a model, controller or FMU."""
+"""`mbdfmu info`: the variables of a model, controller or FMU, the signals of a result."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 import click
 
 from mbdfmu.cli.printing import columns, counted, example, number
 from mbdfmu.cli.targets import fmu_file, is_controller, is_fmu, load_controller, load_model
+from mbdfmu.cli.verbs.simulate import FORMATS
 from mbdfmu.errors import ModelError, did_you_mean
 
 # Causalities by the heading under which they are shown, in this order.
@@ -22,9 +24,10 @@ HEADINGS = {
     "input": "inputs",
     "output": "outputs",
     "local": "other variables",
+    "recorded": "signals",
     "independent": "independent variable",
 }
-SHORT = ("parameter", "structuralParameter", "input", "output")  # shown in full without --signals
+SHORT = ("parameter", "structuralParameter", "input", "output", "recorded")  # shown in full without --signals
 KEYS = ("name", "unit", "causality", "variability", "start", "minimum", "maximum", "text")
 COUNTED = ("bodies", "joints", "forces", "motions", "constraints", "events", "impacts", "states", "variables", "blocks")
 FMU_FACTS = (
@@ -42,6 +45,18 @@ FMU_FACTS = (
 
 
 @dataclass(frozen=True)
+class Recorded:
+    """A signal of a result file."""
+
+    name: str
+    unit: str
+    text: str  # its range
+    causality: str = "recorded"
+    variability: str = ""
+    start: None = None
+
+
+@dataclass(frozen=True)
 class Subject:
     """What models and FMUs have in common."""
 
@@ -53,7 +68,7 @@ class Subject:
 @click.command(
     epilog=example("mbdfmu info pendulum", "mbdfmu info pendulum --signals 'bar.*'", "mbdfmu info pendulum --json")
 )
-@click.argument("target", metavar="MODEL|CONTROLLER|FMU")
+@click.argument("target", metavar="MODEL|CONTROLLER|FMU|RESULT")
 @click.option(
     "--signals",
     "patterns",
@@ -63,7 +78,7 @@ class Subject:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(target: str, patterns: tuple[str, ...], as_json: bool) -> None:
-    """Show variables of a model, controller or FMU."""
+    """Show variables of a model, controller or FMU, or signals of a result file."""
     subject = _subject(target)
     chosen = _chosen(subject, patterns)
     click.echo(_json(subject, chosen) if as_json else "\n".join(_text(subject, chosen, everything=bool(patterns))))
@@ -72,6 +87,8 @@ def command(target: str, patterns: tuple[str, ...], as_json: bool) -> None:
 def _subject(target: str) -> Subject:
     if is_fmu(target):
         return _of_fmu(target)
+    if Path(target).suffix.lower() in FORMATS:
+        return _of_result(target)
     return _of_controller(target) if is_controller(target) else _of_model(target)
 
 
@@ -93,6 +110,23 @@ def _of_model(target: str) -> Subject:
     if d.experiment:
         facts["experiment"] = d.experiment.model_dump(exclude_none=True)
     return Subject(model.name, {key: fact for key, fact in facts.items() if fact}, model.signals())
+
+
+def _of_result(target: str) -> Subject:
+    from mbdfmu.results import Result
+
+    result = Result.read(target)
+    facts: dict[str, Any] = {"model": result.model, "points": len(result.time), "signals": len(result.columns)}
+    if len(result.time):
+        facts["time"] = f"{number(float(result.time[0]))} .. {number(float(result.time[-1]))} s"
+    facts |= {"ended early": result.message if not result.complete else "", "events": len(result.events)}
+    facts["parameters"] = dict(result.parameters)
+    variables = [Recorded(name, result.unit(name), _range(result[name])) for name in result.columns]
+    return Subject(Path(target).name, {key: fact for key, fact in facts.items() if fact}, variables)
+
+
+def _range(values: Any) -> str:
+    return f"{number(float(values.min()))} .. {number(float(values.max()))}" if len(values) else ""
 
 
 def _of_fmu(target: str) -> Subject:

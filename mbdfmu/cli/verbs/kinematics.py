@@ -12,7 +12,7 @@ from mbdfmu.cli.drawing import need_matplotlib
 from mbdfmu.cli.printing import example
 from mbdfmu.cli.progress import progress_bar
 from mbdfmu.cli.targets import allow_python, load_model
-from mbdfmu.cli.values import constants, output_file, positive, word
+from mbdfmu.cli.values import check_interval, constants, output_file, positive, word
 from mbdfmu.errors import ModelError
 
 FORMATS = (".csv", ".h5", ".hdf5", ".mat")
@@ -67,6 +67,7 @@ def command(model: str, output: Path | None, plot: bool, **given: Any) -> None:
         raise ModelError(f"model '{loaded.name}' names no experiment.stop_time; give the end time: -t SECONDS")
     arguments = {key: given[key] for key in ("inputs", "assemble")}
     arguments |= {"record": list(given["record"]) or None, "interpolation": given["interpolate"]}
+    check_interval(given["dt"], t_end)
     with progress_bar(t_end) as progress:
         result = kept(
             lambda: loaded.kinematics(

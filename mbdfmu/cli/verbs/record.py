@@ -11,7 +11,7 @@ import click
 from mbdfmu.cli.printing import example
 from mbdfmu.cli.progress import progress_bar
 from mbdfmu.cli.targets import begin_of, fmu_file, isolation, own_processes
-from mbdfmu.cli.values import assignments, constant, not_negative, output_folder, positive, word
+from mbdfmu.cli.values import assignments, check_interval, constant, not_negative, output_folder, positive, word
 
 if TYPE_CHECKING:
     from mbdfmu.results import Result
@@ -83,6 +83,7 @@ def command(
         return result
 
     begin, t_end = time_span(facts, begin, given.t_end)
+    check_interval(given.step, t_end - begin)
     with progress_bar(t_end, begin=begin) as progress:
         written = record(
             path, folder, given, inputs=inputs, signals=signals, replace_old=force, progress=progress, run=run

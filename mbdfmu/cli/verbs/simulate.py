@@ -14,7 +14,16 @@ from mbdfmu.cli.drawing import need_matplotlib
 from mbdfmu.cli.printing import example
 from mbdfmu.cli.progress import progress_bar
 from mbdfmu.cli.targets import allow_python, begin_of, fmu_file, is_fmu, isolation, own_processes, whole_model
-from mbdfmu.cli.values import assignments, checked_later, constant, output_file, positive, together, word
+from mbdfmu.cli.values import (
+    assignments,
+    check_interval,
+    checked_later,
+    constant,
+    output_file,
+    positive,
+    together,
+    word,
+)
 from mbdfmu.errors import ModelError
 
 if TYPE_CHECKING:
@@ -142,6 +151,7 @@ def _run_model(target: str, request: Request) -> tuple[Result, list[str]]:
     t_end = request.t_end or (experiment.stop_time if experiment else None)
     if not t_end:
         raise ModelError(f"model '{model.name}' names no experiment.stop_time; give the end time: -t SECONDS")
+    check_interval(request.dt, t_end)
     with progress_bar(t_end) as progress:
         result = kept(lambda: model.simulate(t_end, request.dt, progress=progress, **arguments))
     return result, _shown(result, request, list(model.symbolic.description.outputs))
@@ -260,6 +270,7 @@ def _run_fmu(target: str, request: Request) -> tuple[Result, list[str]]:
     values, begin = begin_of(request.start)
     request = replace(request, start=values)
     begin, t_end = time_span(facts, begin, request.t_end)
+    check_interval(request.dt, t_end - begin)
     alone = isolation(request.isolate, request.time_limit)
     arguments = alone | _fmu_arguments(request, {v.name for v in facts.variables if v.type == "String" or v.choices})
     with progress_bar(t_end, begin=begin) as progress:
