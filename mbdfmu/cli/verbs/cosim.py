@@ -11,7 +11,7 @@ from mbdfmu.cli.delivery import deliver, kept
 from mbdfmu.cli.drawing import need_matplotlib
 from mbdfmu.cli.printing import columns, counted, example
 from mbdfmu.cli.progress import progress_bar
-from mbdfmu.cli.targets import isolation, own_processes
+from mbdfmu.cli.targets import allow_outside, isolation, outside_allowed, own_processes
 from mbdfmu.cli.values import assignments, constant, output_file, positive, word
 from mbdfmu.cli.verbs.simulate import FORMATS
 from mbdfmu.errors import ModelError
@@ -67,6 +67,7 @@ _WRITTEN = (".json", ".ssp")
     "--tolerance", type=positive, metavar="NUMBER", help="Of the extrapolation, relative; chooses the steps by it."
 )
 @own_processes
+@allow_outside
 @click.option("-o", "--output", type=output_file(*FORMATS), metavar="FILE", help=f"To write: {', '.join(FORMATS)}.")
 @click.option("--plot", is_flag=True, help="Draw what was recorded into a .png beside the output file.")
 @click.option(
@@ -94,7 +95,7 @@ def command(
 
     if plot:
         need_matplotlib()
-    loaded = _with_options(System.load(system), given)
+    loaded = _with_options(System.load(system, allow_outside=outside_allowed()), given)
     values = assignments("--set", parameters, lambda name, text: text if name in _words(loaded) else constant(text))
     if save is not None:
         loaded.with_parameters(values).save(save)
