@@ -90,11 +90,16 @@ class Model:
         self._allow_python = False
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, allow_python: bool = False) -> Self:
-        """Read a model file (JSON); `allow_python` lets its callbacks import and run the Python code that they name."""
+    def load(
+        cls, path: str | os.PathLike[str], *, allow_python: bool = False, allow_outside: bool = False
+    ) -> Self:
+        """Read a model file (JSON); `allow_python` lets its callbacks import and run the Python code that they name.
+
+        `allow_outside` lets it refer to files outside of its folder.
+        """
         origin = f"{os.fspath(named_file(path))}: "
         try:
-            model = cls.from_description(Description.load(path))
+            model = cls.from_description(Description.load(path, allow_outside=allow_outside))
         except ModelError as error:
             raise _complete(error, origin) from None
         model._origin, model._allow_python = origin, allow_python

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from mbdfmu.facade import Model
 
 
-_ALLOWED = "mbdfmu.allow_python"
+_ALLOWED, _OUTSIDE = "mbdfmu.allow_python", "mbdfmu.allow_outside"
 
 
 def _allow(ctx: click.Context, option: click.Parameter, value: bool) -> None:
-    ctx.meta[_ALLOWED] = value
+    ctx.meta[f"mbdfmu.{option.name}"] = value
 
 
 # For the verbs that run a model.
@@ -29,6 +29,18 @@ allow_python = click.option(
     "--allow-python", is_flag=True, expose_value=False, callback=_allow,
     help="Let the model's callbacks import and run the Python code that they name.",
 )  # fmt: skip
+
+
+# For the verbs that read a model file.
+allow_outside = click.option(
+    "--allow-outside", is_flag=True, expose_value=False, callback=_allow,
+    help="Let the model file refer to files outside of its folder.",
+)  # fmt: skip
+
+
+def outside_allowed() -> bool:
+    """What this option says."""
+    return bool(click.get_current_context().meta.get(_OUTSIDE))
 
 
 def own_processes(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -115,7 +127,8 @@ def load_model(target: str) -> Model:
     if path.is_dir() and target not in content.names():
         raise ModelError(f"{target}: is a folder; give a model file (.json) or the name of a shipped model")
     if path.is_file():
-        return Model.load(path, allow_python=bool(click.get_current_context().meta.get(_ALLOWED)))
+        allowed = bool(click.get_current_context().meta.get(_ALLOWED))
+        return Model.load(path, allow_python=allowed, allow_outside=outside_allowed())
     if path.suffix.lower() == ".json" or len(path.parts) > 1:
         hint = f"; did you mean the shipped model '{path.stem}'?" if path.stem in content.names() else _similar(path)
         raise ModelError(f"{target}: there is no such file{hint}")

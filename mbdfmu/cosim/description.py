@@ -16,13 +16,14 @@ from mbdfmu.description import Experiment, In, Name, Number, PositiveNumber, Tex
 from mbdfmu.description.messages import listed
 from mbdfmu.description.parts import Element
 from mbdfmu.description.pieces import sections, take_apart
-from mbdfmu.description.reading import parse_json, read_bytes, to_text
+from mbdfmu.description.reading import parse_json, read_bytes, strays, to_text, unfit
 from mbdfmu.description.values import Count, Flag, shown
 from mbdfmu.errors import ModelError, did_you_mean
 from mbdfmu.files import atomic
 from mbdfmu.fmi.types import Value
 
 FORMAT_VERSION = 1
+LARGEST_FMU, LARGEST_TABLE = 4 << 30, 1 << 30  # bytes of a file
 _TYPED = {"type": ["number", "boolean", "string"]}
 
 
@@ -137,8 +138,11 @@ class SystemDescription(_Header):
         super().__init__(**pieces.fields)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a system file; every line of the ModelError begins with the file."""
+    def load(cls, path: str | os.PathLike[str], *, allow_outside: bool = False) -> Self:
+        """Read a system file; every line of the ModelError begins with the file.
+
+        `allow_outside` lets its inputs lie outside of its folder, as FMUs always may.
+        """
         folder = Path(path).parent
         try:
             data, problems = parse_json(read_bytes(Path(path)))
@@ -146,11 +150,26 @@ class SystemDescription(_Header):
                 description = cls(**data)
             except ModelError as error:
                 raise ModelError(problems + error.problems) from None
+            problems += description._unfit_files(folder, allow_outside)
             if problems:
                 raise ModelError(problems)
         except ModelError as error:
             raise ModelError(f"{os.fspath(path)}: {problem}" for problem in error.problems) from None
         return description.moved(lambda file: folder / file)
+
+    def _unfit_files(self, folder: Path, allow_outside: bool) -> list[str]:
+        """Devices and pipes in place of files; and a table elsewhere, which errors might quote."""
+        files = {f"fmus.{name}": (folder / component.fmu, LARGEST_FMU) for name, component in self.fmus.items()}
+        problems = []
+        if self.inputs is not None:
+            files["inputs"] = (folder / self.inputs, LARGEST_TABLE)
+            if not allow_outside and strays(files["inputs"][0].resolve(), folder.resolve()):
+                cure = "allow_outside=True or --allow-outside lets it"
+                problems.append(f"inputs: {self.inputs}: lies outside of the system's folder '{folder}'; {cure}")
+        for place, (file, largest) in files.items():
+            problem = unfit(file.stat(), largest) if file.exists() else ""
+            problems += [f"{place}: {file}: {problem}"] if problem else []
+        return problems
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a system file, which names the FMUs relative to its folder where they are below that."""

@@ -31,17 +31,18 @@ class System:
         self._unpacked: Any = None  # keeps the files of a .ssp
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, allow_outside: bool = False) -> Self:
         """Read a system file: JSON, or by its suffix SSP, .ssp with the FMUs in it or .ssd, of ours or of other tools.
 
         The FMUs of a .ssp are unpacked into a temporary folder, which is there as long as the system is.
+        `allow_outside` lets the table of inputs of a JSON file lie outside of its folder, as FMUs always may.
         """
         file = named_file(path)
         if file.suffix.lower() == ".fmu":
             cure = "name it in a system file (.json, .ssp), or run it alone: mbdfmu simulate, mbd.fmu.simulate"
             raise ModelError(f"{file}: is an FMU, not a system of FMUs; {cure}")
         if file.suffix.lower() not in ssp.SUFFIXES:
-            return cls.from_description(SystemDescription.load(path))
+            return cls.from_description(SystemDescription.load(path, allow_outside=allow_outside))
         loaded = ssp.load(path)
         system = cls.from_description(loaded.description)
         system.notes, system._unpacked = loaded.notes, loaded.unpacked

@@ -38,8 +38,9 @@ from mbdfmu.description.parts import (
 )
 from mbdfmu.description.pieces import Pieces, sections, take_apart
 from mbdfmu.description.places import placed
-from mbdfmu.description.reading import locate, parse_json, read_bytes, to_text
+from mbdfmu.description.reading import locate, parse_json, read_bytes, strays, to_text
 from mbdfmu.description.rest import Rest, valid_rest
+from mbdfmu.description.sizes import check_size
 from mbdfmu.description.values import (
     BodyName,
     File,
@@ -84,14 +85,27 @@ def _data_of(model: Description | None) -> Any:
 
 
 def _included(file: File) -> Description:
+    _check_place(file)
     here = str(file.path.resolve())
     if here in file.chain:
         inside = [Path(name).name for name in (*file.chain[file.chain.index(here) :], here)]
         raise finding("Submodel", ("file",), f"a model must not be a part of itself: {' -> '.join(inside)}")
     try:
-        return Description.read(file.path, file.chain)
+        return Description.read(file.path, file.chain, within=file.within)
     except ModelError as error:
         raise findings("Submodel", ("file",), error.problems) from None
+
+
+def _check_place(file: File) -> None:
+    """A model that somebody has sent must not read what else there is on the disk, which errors might quote."""
+    try:
+        astray = strays(file.path.resolve(), file.within)
+    except (OSError, RuntimeError, ValueError) as error:  # links in a circle, or a zero byte
+        raise finding("Submodel", ("file",), f"{file.path}: cannot be read: {error}; check the path") from None
+    if astray:
+        cure = "allow_outside=True or --allow-outside lets it"
+        text = f"{file.path}: lies outside of the model's folder '{file.within}', which may read no other; {cure}"
+        raise finding("Submodel", ("file",), text)
 
 
 class Submodel(Part):
@@ -191,25 +205,42 @@ class Description(Header):
         return error
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model file; every line of the ModelError begins with the file."""
-        return cls.read(Path(path))
+    def load(cls, path: str | os.PathLike[str], *, allow_outside: bool = False) -> Self:
+        """Read a model file; every line of the ModelError begins with the file.
+
+        `allow_outside` lets it refer to files outside of its folder.
+        """
+        return cls.read(Path(path), allow_outside=allow_outside)
 
     @classmethod
-    def read(cls, path: Path, around: tuple[str, ...] = ()) -> Self:
-        """Read a model file that is a part of the models in the files `around` it."""
+    def read(
+        cls, path: Path, around: tuple[str, ...] = (), *, within: Path | None = None, allow_outside: bool = False
+    ) -> Self:
+        """Read a model file that is a part of the models in the files `around` it, all of which are `within` a folder.
+
+        The folder is that of the outermost file.
+        """
         try:
             data, problems = parse_json(read_bytes(path))
-            locate(data, path.parent, (*around, str(path.resolve())))
+            if not around:
+                within = None if allow_outside else within or path.parent.resolve()
+                check_size(data, path, within)
+            locate(data, path.parent, (*around, str(path.resolve())), within)
             return cls._checked(data, problems)
         except ModelError as error:
             raise _located(error, str(path)) from None
 
     @classmethod
-    def from_json(cls, text: str | bytes, origin: str = "") -> Self:
-        """Read JSON text; `origin` begins every line of the ModelError. Files are relative to the working folder."""
+    def from_json(cls, text: str | bytes, origin: str = "", *, allow_outside: bool = False) -> Self:
+        """Read JSON text; `origin` begins every line of the ModelError. Files are relative to the working folder.
+
+        `allow_outside` lets it refer to files outside of that folder.
+        """
+        within = None if allow_outside else Path().resolve()
         try:
             data, problems = parse_json(text)
+            check_size(data, Path(), within)
+            locate(data, Path(), (), within)
             return cls._checked(data, problems)
         except ModelError as error:
             raise _located(error, origin) from None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from mbdfmu.description.messages import Location, path
 from mbdfmu.description.values import Code, File, shown
 from mbdfmu.errors import ModelError
 
+LARGEST = 20_000_000  # bytes of a file; the largest shipped model has some 30,000
 MAX_DEPTH = 50  # of nested objects and lists; a model needs about six
 
 
@@ -39,20 +42,54 @@ def parse_json(text: str | bytes) -> tuple[dict[str, Any], list[str]]:
     return data, _repetitions(data)
 
 
-def read_bytes(source: Path) -> bytes:
-    """The content of a file; a ModelError says why there is none."""
+def read_bytes(source: Path, largest: int = LARGEST) -> bytes:
+    """The content of a file; a ModelError says why there is none. Devices and pipes are not even opened."""
     try:
-        return source.read_bytes()
-    except IsADirectoryError:
-        raise ModelError("is a folder; give the name of a file") from None
+        problem = unfit(source.stat(), largest)
+        if problem:
+            raise ModelError(problem)
+        # Without O_NONBLOCK it would wait for ever where a pipe has taken the file's place in between.
+        handle = os.open(source, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with os.fdopen(handle, "rb") as file:
+            problem = unfit(os.fstat(handle), largest)
+            content = b"" if problem else file.read(largest + 1)
+        if problem or len(content) > largest:  # it may grow, or say nothing of its size
+            raise ModelError(problem or f"has more than {largest} bytes, which is the limit")
+        return content
+    except ModelError:
+        raise
     except OSError as error:
         raise ModelError(f"cannot be read: {error.strerror}; check the path") from None
     except ValueError as error:  # a zero byte in the path
         raise ModelError(f"cannot be read: {error}; check the path") from None
 
 
-def locate(data: dict[str, Any], folder: Path, chain: tuple[str, ...]) -> None:
-    """Tell files and Python modules which folder they are relative to, and sub-models which files are around them."""
+def unfit(facts: os.stat_result, largest: int = LARGEST) -> str:
+    """Why such a file is not read; empty where it is."""
+    for kind, what in _KINDS:
+        if kind(facts.st_mode):
+            return f"cannot be read: is {what}, not a file; check the path"
+    if facts.st_size > largest:
+        return f"has {facts.st_size} bytes, allowed are {largest}"
+    return ""
+
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"), (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+)  # fmt: skip
+
+
+def strays(place: Path, within: Path | None) -> bool:
+    """Whether a file, with its links followed, lies outside of the folder that it has to be in."""
+    return within is not None and not place.is_relative_to(within)
+
+
+def locate(data: dict[str, Any], folder: Path, chain: tuple[str, ...], within: Path | None = None) -> None:
+    """Tell files and Python modules which folder they are relative to, and sub-models which files are around them.
+
+    `within` is the folder in which all files have to be.
+    """
     callbacks = data.get("callbacks")
     for entry in callbacks.values() if isinstance(callbacks, dict) else ():
         if isinstance(entry, dict) and isinstance(entry.get("python"), str) and ":" in entry["python"]:
@@ -60,9 +97,9 @@ def locate(data: dict[str, Any], folder: Path, chain: tuple[str, ...]) -> None:
     submodels = data.get("submodels")
     for entry in submodels.values() if isinstance(submodels, dict) else ():
         if isinstance(entry, dict) and isinstance(entry.get("file"), str):
-            entry["file"] = File(entry["file"], folder, chain)
+            entry["file"] = File(entry["file"], folder, chain, within)
         if isinstance(entry, dict) and isinstance(entry.get("model"), dict):
-            locate(entry["model"], folder, chain)
+            locate(entry["model"], folder, chain, within)
 
 
 def to_text(data: dict[str, Any]) -> str:

@@ -70,14 +70,20 @@ class Formula(str):
 
 
 class File(str):
-    """A file as it was written, with the folder it is relative to and the files around it, outermost first."""
+    """A file as it was written, with the folder it is relative to and the files around it, outermost first.
+
+    It has to be `within` a folder, if that is given.
+    """
 
     folder: Path
     chain: tuple[str, ...]
+    within: Path | None
 
-    def __new__(cls, text: str, folder: Path = Path(), chain: tuple[str, ...] = ()) -> Self:
+    def __new__(
+        cls, text: str, folder: Path = Path(), chain: tuple[str, ...] = (), within: Path | None = None
+    ) -> Self:
         file = super().__new__(cls, text)
-        file.folder, file.chain = folder, chain
+        file.folder, file.chain, file.within = folder, chain, within
         return file
 
     @property

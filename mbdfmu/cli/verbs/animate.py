@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mbdfmu.cli.printing import example
-from mbdfmu.cli.targets import load_model
+from mbdfmu.cli.targets import allow_outside, load_model, outside_allowed
 from mbdfmu.cli.values import assignments, constant, output_file
 from mbdfmu.errors import ModelError
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     help="Parameter, if it was set in the simulation; a .h5 file knows it by itself; repeatable.",
 )
 @click.option("--frames", type=click.IntRange(min=2), metavar="NUMBER", help="Draw at most so many points; 1001.")
+@allow_outside
 def command(
     result: str,
     output: Path | None,
@@ -75,4 +76,4 @@ def _description(path: str, result: Result, model: str | None) -> Description:
         return load_model(model).description
     if not result.description:
         raise ModelError(f"{path}: does not say what was simulated; name the model: --model MODEL")
-    return Description.from_json(result.description, path)
+    return Description.from_json(result.description, path, allow_outside=outside_allowed())

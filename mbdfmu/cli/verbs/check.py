@@ -9,7 +9,7 @@ import click
 
 from mbdfmu.cli.endings import NEGATIVE, end
 from mbdfmu.cli.printing import columns, counted, example, number
-from mbdfmu.cli.targets import allow_python, load_model
+from mbdfmu.cli.targets import allow_outside, allow_python, load_model
 
 if TYPE_CHECKING:
     from mbdfmu.analyses.check import Check, Residual
@@ -22,6 +22,7 @@ SHOWN = 20  # elements, those that are open the most
 @click.command(epilog=example("mbdfmu check pendulum"))
 @click.argument("model")
 @allow_python
+@allow_outside
 def command(model: str) -> None:
     """Count constraints and freedoms of MODEL, test its start.
 

@@ -11,7 +11,7 @@ from mbdfmu.cli.delivery import deliver, kept
 from mbdfmu.cli.drawing import need_matplotlib
 from mbdfmu.cli.printing import columns, counted, example
 from mbdfmu.cli.progress import progress_bar
-from mbdfmu.cli.targets import isolation, own_processes
+from mbdfmu.cli.targets import allow_outside, isolation, outside_allowed, own_processes
 from mbdfmu.cli.values import (
     assignments,
     check_interval,
@@ -79,6 +79,7 @@ _WRITTEN = (".json", ".ssp")
     "--smallest-step", type=positive, metavar="SECONDS", help="Of those that --tolerance chooses; 1e-9 if not given."
 )
 @own_processes
+@allow_outside
 @click.option(
     "-o", "--output", type=checked_later(output_file(*FORMATS)), metavar="FILE",
     help=f"To write: {', '.join(FORMATS)}.",
@@ -121,7 +122,7 @@ def _loaded(file: str, given: dict[str, Any]) -> tuple[System, set[str]]:
     """The system, and the parameters of its FMUs that are words."""
     from mbdfmu.cosim import System
 
-    system = _with_options(System.load(file), given)
+    system = _with_options(System.load(file, allow_outside=outside_allowed()), given)
     return system, _words(system)
 
 

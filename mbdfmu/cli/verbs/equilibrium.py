@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mbdfmu.cli.printing import columns, counted, example, number
-from mbdfmu.cli.targets import allow_python, load_model
+from mbdfmu.cli.targets import allow_outside, allow_python, load_model
 from mbdfmu.cli.values import constants, output_file, positive
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ ASSIGNED = {"--set": "parameters", "--start": "start", "--input": "inputs"}
     "-o", "--output", type=output_file(".json"), metavar="FILE", help="File (.json) to start simulations from."
 )
 @allow_python
+@allow_outside
 def command(model: str, output: Path | None, record: tuple[str, ...], **given: Any) -> None:
     """Let a MODEL come to rest.
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from mbdfmu.cli.printing import example, file_stem
-from mbdfmu.cli.targets import allow_python, is_controller, load_controller, whole_model
+from mbdfmu.cli.targets import allow_outside, allow_python, is_controller, load_controller, whole_model
 from mbdfmu.cli.values import checked_later, output_file, positive, together, word
 
 # Spelled out: looking them up would load the room that exports for every help text; tests hold them together.
@@ -75,6 +75,7 @@ INTERFACES = ("cs2", "cs3", "me2")
 @click.option("--input", "inputs", metavar="FILE", help="Inputs of that run: a CSV file, time [s],name [unit],...")
 @click.option("-t", "--time", "t_end", type=positive, metavar="SECONDS", help="End time of that run; the model's.")
 @allow_python
+@allow_outside
 def command(
     model: str, output: Path | None, runtime: str | None, interface: str, platforms: tuple[str, ...],
     signals: tuple[str, ...], assemble: bool, with_reference: bool, parameters: tuple[str, ...], **run: Any,

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mbdfmu.cli.printing import example, file_stem
-from mbdfmu.cli.targets import allow_python, load_model
+from mbdfmu.cli.targets import allow_outside, allow_python, load_model
 from mbdfmu.cli.values import constants, output_file, word
 
 STYLES = ("multibody", "equations", "wrapper")  # spelled out as in export_fmu.py
@@ -47,6 +47,7 @@ STYLES = ("multibody", "equations", "wrapper")  # spelled out as in export_fmu.p
 @click.option("--start", multiple=True, metavar="NAME=VALUE", help="Where a coordinate begins; repeatable.")
 @click.option("--assemble/--no-assemble", default=None, help="Close the joints from a start that does not fit.")
 @allow_python
+@allow_outside
 def command(
     model: str, output: Path | None, style: str, signals: tuple[str, ...], parameters: tuple[str, ...],
     start: tuple[str, ...], assemble: bool | None,

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from mbdfmu.cli.printing import columns, counted, example, number
-from mbdfmu.cli.targets import fmu_file, is_controller, is_fmu, load_controller, load_model
+from mbdfmu.cli.targets import allow_outside, fmu_file, is_controller, is_fmu, load_controller, load_model
 from mbdfmu.cli.verbs.simulate import FORMATS
 from mbdfmu.errors import ModelError, did_you_mean
 
@@ -77,6 +77,7 @@ class Subject:
     help="Show these variables only, such as 'crank.*'; repeatable.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@allow_outside
 def command(target: str, patterns: tuple[str, ...], as_json: bool) -> None:
     """Show variables of a model, controller or FMU, or signals of a result file."""
     subject = _subject(target)

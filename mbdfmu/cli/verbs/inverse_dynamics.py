@@ -11,7 +11,7 @@ from mbdfmu.cli.delivery import deliver, kept
 from mbdfmu.cli.drawing import need_matplotlib
 from mbdfmu.cli.printing import example
 from mbdfmu.cli.progress import progress_bar
-from mbdfmu.cli.targets import allow_python, load_model
+from mbdfmu.cli.targets import allow_outside, allow_python, load_model
 from mbdfmu.cli.values import constants, output_file, positive, word
 
 FORMATS = (".csv", ".h5", ".hdf5", ".mat")
@@ -72,6 +72,7 @@ FORMATS = (".csv", ".h5", ".hdf5", ".mat")
 )
 @click.option("--plot", is_flag=True, help="Draw the actuators, or what --record names.")
 @allow_python
+@allow_outside
 def command(model: str, motion: str, output: Path | None, plot: bool, **given: Any) -> None:
     """Find what drives a MODEL so that it moves as in a file.
 

@@ -11,7 +11,7 @@ from mbdfmu.cli.delivery import deliver, kept
 from mbdfmu.cli.drawing import need_matplotlib
 from mbdfmu.cli.printing import example
 from mbdfmu.cli.progress import progress_bar
-from mbdfmu.cli.targets import allow_python, load_model
+from mbdfmu.cli.targets import allow_outside, allow_python, load_model
 from mbdfmu.cli.values import check_interval, constants, output_file, positive, word
 from mbdfmu.errors import ModelError
 
@@ -51,6 +51,7 @@ FORMATS = (".csv", ".h5", ".hdf5", ".mat")
 )
 @click.option("--plot", is_flag=True, help="Draw what was recorded, without --record outputs and drives.")
 @allow_python
+@allow_outside
 def command(model: str, output: Path | None, plot: bool, **given: Any) -> None:
     """Move a fully driven MODEL as its motions say.
 

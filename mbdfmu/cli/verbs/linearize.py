@@ -10,7 +10,7 @@ import click
 
 from mbdfmu.cli.drawing import need_matplotlib
 from mbdfmu.cli.printing import columns, counted, example, file_stem, number
-from mbdfmu.cli.targets import allow_python, whole_model
+from mbdfmu.cli.targets import allow_outside, allow_python, whole_model
 from mbdfmu.cli.values import checked_later, constant, constants, output_file, together
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ ASSIGNED = {"--set": "parameters", "--start": "start", "--hold": "input_values"}
 @click.option("--method", default="settle", show_default=True, metavar="settle|equations|energy", help="To rest.")
 @click.option("--assemble/--no-assemble", default=None, help="Close the joints from a start that does not fit.")
 @allow_python
+@allow_outside
 @click.option(
     "-o", "--output-file", "file", type=checked_later(output_file(".json", ".mat")), metavar="FILE",
     help="File (.json, .mat).",

@@ -13,7 +13,16 @@ from mbdfmu.cli.delivery import deliver, kept
 from mbdfmu.cli.drawing import need_matplotlib
 from mbdfmu.cli.printing import example
 from mbdfmu.cli.progress import progress_bar
-from mbdfmu.cli.targets import allow_python, begin_of, fmu_file, is_fmu, isolation, own_processes, whole_model
+from mbdfmu.cli.targets import (
+    allow_outside,
+    allow_python,
+    begin_of,
+    fmu_file,
+    is_fmu,
+    isolation,
+    own_processes,
+    whole_model,
+)
 from mbdfmu.cli.values import (
     assignments,
     check_interval,
@@ -124,6 +133,7 @@ class Request:
     help="Draw the recorded signals, without --record the outputs, into a .png beside the output file.",
 )
 @allow_python
+@allow_outside
 def command(target: str, output: Path | None, plot: bool, **given: Any) -> None:
     """Simulate a MODEL or FMU.
 

@@ -74,7 +74,7 @@ class Beside(Package):
         file = self.file(source)
         if file.stat().st_size > LARGEST_XML:
             raise ModelError(f"{shown(source)} has {file.stat().st_size} bytes, allowed are {LARGEST_XML}; shorten it")
-        return read_bytes(file)
+        return read_bytes(file, LARGEST_XML)
 
     def file(self, source: str) -> Path:
         whole = self._folder / source
