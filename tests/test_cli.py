@@ -797,7 +797,7 @@ def test_what_is_an_fmu_or_a_folder_is_called_so(pendulum_fmu: str) -> None:
     Path("folder.json").mkdir()
     for command in ("check", "info", "simulate"):
         assert "folder.json: is a folder; give a model file" in refuse(f"{command} folder.json")
-    assert "is a folder; give the name of a file" in refuse("cosim folder.json")
+    assert "is a folder, not a file; check the path" in refuse("cosim folder.json")
     Path("folder.csv").mkdir()
     assert "is a folder; give the name of a file" in refuse("plot folder.csv -o a.png")
 

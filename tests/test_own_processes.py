@@ -29,7 +29,7 @@ from mbdfmu.errors import ModelError
 DEADLY = {
     Fault.CRASH: "FMU 'Wave' crashed (SIGSEGV) in doStep",
     Fault.EXIT: "FMU 'Wave' ended its process with code 0 in doStep",
-    Fault.ENDLESS: "FMU 'Wave' did not come back from doStep within the 2 s of its run and was stopped",
+    Fault.ENDLESS: "FMU 'Wave' did not come back from doStep within the 5 s of its run and was stopped",
 }
 
 
@@ -100,7 +100,7 @@ def test_coupled_fmus_are_the_same_to_the_bit(wave: Path) -> None:
 @pytest.mark.parametrize("fault", DEADLY)
 def test_a_deadly_fault_is_named_and_what_was_done_is_kept(fault: Fault, wave: Path) -> None:
     with pytest.raises(mbd.StepFailed) as caught:
-        mbd.fmu.simulate(wave, 1.0, 0.01, parameters={"fault": float(fault)}, time_limit=2.0)
+        mbd.fmu.simulate(wave, 1.0, 0.01, parameters={"fault": float(fault)}, time_limit=5.0)
     assert DEADLY[fault] in str(caught.value)
     assert caught.value.result.time[-1] == pytest.approx(0.5)
     assert not caught.value.result.complete
@@ -109,7 +109,7 @@ def test_a_deadly_fault_is_named_and_what_was_done_is_kept(fault: Fault, wave: P
 @pytest.mark.parametrize("fault", DEADLY)
 @pytest.mark.parametrize("verb", ["simulate", "cosim", "record"])
 def test_every_verb_ends_with_1_and_the_name(verb: str, fault: Fault, wave: Path) -> None:
-    given = ["--time-limit", 2, "-t", 1]
+    given = ["--time-limit", 5, "-t", 1]
     if verb == "cosim":
         system(fault)
         done = command("cosim", "pair.json", "--step", 0.01, *given, "-o", "out.csv")
@@ -156,7 +156,7 @@ def test_an_fmu_may_do_the_worst_anywhere(
     Path("one.json").write_text(json.dumps(data))
     target = Path("one.json") if verb == "cosim" else hostile
     more = {"simulate": ["-o", "out.csv"], "cosim": ["-t", 1, "--step", 0.01, "-o", "out.csv"]}.get(verb, [])
-    done = command(verb, target, *more, "--time-limit", 3 if action == "hang" else 60)
+    done = command(verb, target, *more, "--time-limit", 6 if action == "hang" else 60)
     assert done.exit_code == 1, done.output
     assert "'Hostile'" in done.output
     assert {"hang": "did not come back", "exit": "code 0"}.get(action, "crashed (SIG") in done.output

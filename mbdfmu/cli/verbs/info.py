@@ -79,7 +79,7 @@ class Subject:
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @allow_outside
 def command(target: str, patterns: tuple[str, ...], as_json: bool) -> None:
-    """Show variables of a model, controller or FMU, or signals of a result file."""
+    """Show variables of a MODEL or FMU, or signals of a result."""
     subject = _subject(target)
     chosen = _chosen(subject, patterns)
     click.echo(_json(subject, chosen) if as_json else "\n".join(_text(subject, chosen, everything=bool(patterns))))
