@@ -1,4 +1,4 @@
-"""How large a model becomes with all files that it refers to, before anything is made of it; must not know elements."""
+"""How large a model becomes with all files that it refers to, before anything is made of it."""
 
 from __future__ import annotations
 

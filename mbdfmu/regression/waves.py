@@ -1,4 +1,4 @@
-"""How fast a sampled curve swings: what a tolerance along time must stay far below; must not know tubes or signals."""
+"""How fast a sampled curve swings: what a tolerance along time must stay far below."""
 
 from __future__ import annotations
 
