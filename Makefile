@@ -13,6 +13,8 @@ READ_REQUIRES := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"
 READ_BINARIES := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["binaries"])
 BUILD_REQUIRES = $$($(1)/bin/python -c '$(READ_REQUIRES)') cmake ninja
 
+# The tests start Python hundreds of times: without its cache every start compiles the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export MPLBACKEND := Agg
 export ZIG_GLOBAL_CACHE_DIR ?= $(CURDIR)/build/zig
@@ -64,7 +66,7 @@ demo: $(STAMP) ## a first look: simulate a shipped model
 	$(BIN)/mbdfmu demo
 
 test: lint types docs ## what every change must pass
-	$(BIN)/python -m pytest -n 2 -m 'not nightly'
+	$(BIN)/python -m pytest -n 2 -m 'not nightly' --sample
 
 lint: $(STAMP) ## style of Python and C++
 	$(BIN)/ruff check .

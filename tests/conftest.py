@@ -1,8 +1,9 @@
-"""Fixtures for every test: fixed seeds, no clocks, and how often repeated checks run; must not import mbdfmu."""
+"""Fixtures for every test: fixed seeds, no clocks, how often repeated checks run, and which of many by day."""
 
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Callable
 
 import pytest
@@ -27,3 +28,36 @@ def counts() -> Callable[..., int]:
         return full if COUNTS == "full" else max(1, round(full * fraction))
 
     return repetitions
+
+
+# ---------------------------------------------------------------- tests of many parameters
+
+MEMBERS = 4  # of one parametrised test, with --sample
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--sample", action="store_true", help="of each test with many parameters a few, always the same")
+
+
+@pytest.hookimpl(trylast=True)  # after -m and -k have chosen
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("sample"):
+        return
+    families = defaultdict(list)
+    for item in items:
+        families[item.nodeid.partition("[")[0]].append(item)
+    chosen = {item for family in families.values() for item in spread(family, by_day(family[0]))}
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = [item for item in items if item in chosen]
+
+
+def by_day(item: pytest.Item) -> int:
+    """How many parameters of a test run with --sample."""
+    mark = item.get_closest_marker("by_day")
+    return int(mark.args[0]) if mark else MEMBERS
+
+
+def spread(family: list[pytest.Item], count: int) -> list[pytest.Item]:
+    """So many of a family, or all: from the middles of parts of equal length."""
+    count = min(count, len(family))
+    return [family[(2 * k + 1) * len(family) // (2 * count)] for k in range(count)]

@@ -771,6 +771,7 @@ def test_browser_obeys_keys(page: Browser) -> None:
     assert clock(page) == 0.5
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("button", ["left", "right", "wheel"])
 def test_browser_turns_moves_and_zooms(page: Browser, button: str) -> None:
     before = page.picture()

@@ -29,6 +29,7 @@ def operations(model: str) -> int:
     return int(system.elimination_operations)
 
 
+@pytest.mark.nightly
 def test_the_smallest_benchmarks_run_and_write_their_tables(tmp_path: Path) -> None:
     done = run("--smallest", "-o", str(tmp_path / "tables.json"))
     assert done.returncode == 0, done.stderr
@@ -56,6 +57,7 @@ def test_the_peer_runs_side_by_side() -> None:
     assert "ratio, equal error" in done.stdout
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("wrong", [("sped",), ("--peer", "nobody")])
 def test_what_does_not_exist_is_refused_with_what_does(wrong: tuple[str, ...]) -> None:
     done = run(*wrong)

@@ -132,6 +132,7 @@ def print_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("system", "column"), [("u", 1), ("w", 2)], ids=["elsewhere", "Windows"])
 def test_resource_locations_name_folders(print_path: Path, system: str, column: int) -> None:
     found = printed(str(print_path), system, *(row[0] for row in LOCATIONS)).splitlines()

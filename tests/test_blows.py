@@ -92,6 +92,7 @@ def test_a_hard_damper_that_fades_lets_its_body_go(fade: str, tolerance: float, 
     assert found == pytest.approx(wanted, abs=allowed)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("side", ["lower", "upper"])
 def test_the_last_push_of_a_damped_stop_is_not_stepped_over(side: str) -> None:
     """Its damping goes to zero faster than its spring: right before the end the stop pushes once more (T9.13)."""

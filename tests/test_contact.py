@@ -223,6 +223,7 @@ def to_cylinder(turn: Rotation, place: Vector, radius: float, length: float) -> 
     return float(np.sqrt(max(found.fun, 0.0)))
 
 
+@pytest.mark.nightly
 def test_the_samples_of_a_cylinder_are_nearly_as_near_to_a_box_as_it_is() -> None:
     """Never nearer than the cylinder, in four of five cases within 1 mm, and within 1 cm in all."""
     rng, late = np.random.default_rng(8), []
@@ -387,6 +388,7 @@ def thrown(kind: str, rng: np.random.Generator) -> dict[str, dict[str, float]]:
     }
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("kind", SHAPES)
 def test_elastic_impacts_lose_nothing_in_any_pose(kind: str, counts: Any) -> None:
     """Of both bodies together, faces, edges and corners; the error is that of the scheme, some 1e-4 at 1e-8."""
@@ -406,6 +408,7 @@ def of_energy(bodies: mbd.Model, throw: dict[str, dict[str, float]], tolerance: 
     return float(np.max(np.abs(total / total[0] - 1))), bool(np.any(result["c.energy"] > 1e-3 * total[0]))
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("pose", [84, 289, 350])
 def test_an_edge_that_runs_into_the_end_of_a_cylinder_changes_no_energy(pose: int) -> None:
     """Where the box reached the inner disc of an end its points jumped: six times the energy came of nothing."""

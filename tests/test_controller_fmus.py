@@ -280,6 +280,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Host:
     return python_host(tmp_path_factory.mktemp("host"))
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("key", "more"), [("pid", {}), ("skyhook", {**SAMPLED, "limit": 800.0})])
 def test_random_calls_agree_with_the_table_of_states(
     key: str, more: dict[str, float], host: Host, tmp_path: Path, counts: Callable[..., int]

@@ -563,6 +563,7 @@ def test_anti_lock_brakes_keep_the_wheel_turning(name: str, given: dict[str, flo
     assert stop.lowest >= 0 and stop.highest <= DEMAND
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("friction", "locked_distance"), [(1.0, 48.9), (0.4, 145.7)])
 def test_anti_lock_brakes_stop_sooner_than_a_locked_wheel(friction: float, locked_distance: float) -> None:
     driver = stopped(None, friction)
@@ -705,6 +706,7 @@ def test_the_brake_s_twin_is_what_fine_samples_come_to() -> None:
     assert rig["distance"] == pytest.approx(float(whole["distance"][-1]), abs=0.03)  # 20 mm of 22.2 m, 10 at 1/4 ms
 
 
+@pytest.mark.nightly
 def test_four_wheels_of_a_car_stay_turning_on_a_wet_road() -> None:
     car = mbd.models.load("full_vehicle").start(parameters={"friction": 0.4}, largest_step=5e-3)
     brake = load("abs_slip:wheels=4", sample_time=0.005).start()

@@ -263,6 +263,7 @@ def test_a_loop_of_any_gain_is_solved(law: str, folder: Path, tmp_path: Path) ->
     assert result["minus.y"] == pytest.approx(2 - result["half.y"] / 2, rel=1e-10)
 
 
+@pytest.mark.nightly
 def test_coupled_loops_are_solved(folder: Path, tmp_path: Path) -> None:
     """Rings of four FMUs with gains up to 5 in each, two of which share an FMU's output."""
     for gains in np.random.default_rng(21).uniform(-5, 5, (10, 4)):
@@ -677,6 +678,7 @@ def test_an_integrator_under_samples_and_error_control_comes_to_rest(tmp_path: P
     assert found["plant.y"][-1] == pytest.approx(1.0, abs=1e-6)
 
 
+@pytest.mark.nightly
 def test_what_is_delayed_counts_in_the_error(tmp_path: Path) -> None:
     """A loop that is torn by a delay is as exact as asked for: 1 - exp(-2 t)."""
     system = integrated(tmp_path, delayed=True)

@@ -207,6 +207,7 @@ def run(name: str, files: dict[str, Path], master: dict[str, Any], step: float) 
     return float(np.max(np.abs(found - on_grid) / np.ptp(wanted, axis=0))), result.statistics["power.residual_energy"]
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("method", MASTERS)
 @pytest.mark.parametrize("name", NAMES)
 def test_co_simulation_comes_to_the_one_model_at_the_order_of_the_master(
@@ -286,6 +287,7 @@ def in_process(case: Sampled) -> dict[str, np.ndarray]:
     return dict(zip(outputs, np.array(rows).T, strict=True))
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", SAMPLED)
 def test_sampled_controllers_on_the_grid_are_the_loop_in_one_process(name: str, tmp_path: Path) -> None:
     """To the last bit, whatever the master does to what is continuous: nothing is."""
@@ -298,6 +300,7 @@ def test_sampled_controllers_on_the_grid_are_the_loop_in_one_process(name: str, 
             assert np.array_equal(result[f"plant.{signal}"], values), (method, signal)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("runtime", ["python", "native"])
 @pytest.mark.parametrize("name", SAMPLED)
 def test_under_error_control_samples_are_communication_points(name: str, runtime: str, tmp_path: Path) -> None:
@@ -314,6 +317,7 @@ def test_under_error_control_samples_are_communication_points(name: str, runtime
         assert found[signal][at] == pytest.approx(wanted[signal], abs=1e-6 * np.ptp(wanted[signal])), signal
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("runtime", ["python", "native"])
 def test_masters_hold_what_samples_give(runtime: str, tmp_path: Path) -> None:
     """Lines through held outputs were off by 0.13 m where the native runtime had called them continuous."""
@@ -325,6 +329,7 @@ def test_masters_hold_what_samples_give(runtime: str, tmp_path: Path) -> None:
     assert np.array_equal(held["plant.body_speed"], followed["plant.body_speed"])
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", SAMPLED)
 def test_what_is_sampled_does_not_change_with_smaller_communication_steps(name: str, tmp_path: Path) -> None:
     """Between samples outputs hold, so that smaller steps only cut the plant's way into other pieces."""

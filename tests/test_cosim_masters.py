@@ -172,6 +172,7 @@ def structure_file(coupled: Exported, folder: Path) -> Path:
 # ---------------------------------------------------------------- the same numbers
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("master", list(CLOCKS))
 def test_they_step_as_our_master_does(master: str, coupled: Exported, tmp_path: Path) -> None:
     got, expected = foreign(master, coupled, tmp_path), ours(coupled, master)

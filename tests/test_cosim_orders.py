@@ -92,6 +92,7 @@ def test_iteration_leaves_alone_what_has_a_longer_step_of_its_own(folder: Path) 
     assert np.max(np.abs(found - exact(result.time[on_grid]))) < 20 * coarse, "it is held, so of the first order"
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("extrapolation", [0, 1, 2])
 def test_controlled_steps_are_as_exact_as_asked_for(extrapolation: int, folder: Path) -> None:
     errors, steps = [], []

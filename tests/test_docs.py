@@ -198,6 +198,7 @@ def in_folder(command: list[str], folder: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("page", showing("python"))
 def test_pages_run_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
     script = tmp_path / "page.py"
@@ -215,6 +216,7 @@ def run_shell(texts: Iterable[str], folder: Path) -> None:
     in_folder(["sh", "-c", script], folder)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.skipif(os.name == "nt", reason="the pages show a POSIX shell")
 @pytest.mark.parametrize("page", showing("console"))
 def test_commands_of_a_page_run_one_after_the_other(page: Path, tmp_path: Path) -> None:

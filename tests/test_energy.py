@@ -25,6 +25,7 @@ def summed(model: mbd.Model) -> mbd.Model:
     return mbd.Model.from_description(mbd.Description(**data))
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", mbd.models.names())
 def test_the_power_balance_of_a_shipped_model_closes(name: str) -> None:
     """To rounding of the powers that make it up."""

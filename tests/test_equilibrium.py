@@ -371,6 +371,7 @@ def test_a_car_finds_back_to_its_height_from_anywhere() -> None:
         assert found[name] == pytest.approx(drawn[name], abs=1e-9)
 
 
+@pytest.mark.nightly
 def test_a_vehicle_dropped_on_its_wheels_stands_and_sets_off_with_its_speed() -> None:
     model = mbd.models.load("full_vehicle")
     found = model.equilibrium(start={"car.z": 0.7})

@@ -264,6 +264,7 @@ def test_simulations_start_from_any_of_them(tmp_path: Any) -> None:
 # ---------------------------------------------------------------- rows that repeat others
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("method", ["settle", "equations", "energy"])
 def test_what_rests_with_rows_twice_rests_without_them(method: str, counts: Callable[..., int]) -> None:
     """Which of several rests is found depends on the way, and so on the rows; that it is one does not."""

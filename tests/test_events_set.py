@@ -265,6 +265,7 @@ def test_a_parameter_may_change_meanwhile() -> None:
 # ---------------------------------------------------------------- FMUs
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("make", [thermostat, bouncing])
 def test_fmus_for_co_simulation_compute_what_the_model_computes(make: Callable[[], mbd.Model], tmp_path: Path) -> None:
     plain = make().simulate(2.0, 0.01)

@@ -27,6 +27,7 @@ def run(script: Path, folder: Path, *first_on_path: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize(
     "script",
     [pytest.param(path, marks=[pytest.mark.nightly] * (path.stem in LONG)) for path in EXAMPLES],
@@ -40,6 +41,7 @@ def test_an_example_runs(script: Path, tmp_path: Path) -> None:
     assert {path for path in script.parent.rglob("*") if "__pycache__" not in path.parts} == before
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     "script",
     [

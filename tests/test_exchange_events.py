@@ -169,6 +169,7 @@ def test_a_turn_is_counted_once(importer: Callable[..., list[float]], tolerance:
     assert importer(path, 12.0, tolerance, ["n"]) == [14]  # 84 rad, and the first one just after the start
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("importer", IMPORTERS)
 def test_what_recurs_occurs_as_often_as_in_simulate(importer: str, counts: Callable[..., int], tmp_path: Path) -> None:
     """What has occurred is counted exactly; places are off by 1e-4 where bounces pile up, else by 4e-6."""

@@ -489,6 +489,7 @@ def test_substitution_is_simultaneous(graph):
     assert graph.substitute([c], {}) == [c]
 
 
+@pytest.mark.nightly
 def test_nothing_recurses_on_a_deep_chain(graph):
     a, b = symbols(graph, "a b")
     node = a
@@ -909,6 +910,7 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.nightly
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.text(max_size=60))
 def test_random_characters(text):

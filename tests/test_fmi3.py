@@ -188,6 +188,7 @@ def test_elements_of_an_array_are_one_variable(forces: Path) -> None:
 # ---------------------------------------------------------------- the same numbers
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", MODELS)
 def test_numbers_are_those_of_the_model_to_the_bit(name: str, tmp_path: Path) -> None:
     model = shipped(name)

@@ -221,6 +221,7 @@ def test_an_input_that_drives_a_joint_moves_what_hangs_on_it(level: str) -> None
 # ---------------------------------------------------------------- the XML
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_gives_a_valid_fmu(name: str, runtime: str, tmp_path: Path) -> None:
@@ -454,6 +455,7 @@ def test_texts_that_no_xml_can_hold_are_refused_before() -> None:
         mbd.Parameter(value=1.0, text="bell \x07")
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", ["x" * 300, "con", "Lpt1", "_", "double"])
 @pytest.mark.parametrize(("runtime", "interface"), KINDS)
 def test_models_of_any_name_become_files(name: str, runtime: str, interface: str, tmp_path: Path) -> None:
@@ -481,6 +483,7 @@ def test_a_model_without_inputs_and_outputs(runtime: str, interface: str, tmp_pa
     assert result["x"][-1] == pytest.approx(np.exp(-1.0), abs=1e-4)  # tolerance 1e-6 of each step
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("runtime", "interface"), KINDS)
 def test_a_thousand_outputs(runtime: str, interface: str, tmp_path: Path) -> None:
     model = mbd.Model("wide")
@@ -530,6 +533,7 @@ def test_the_icon_is_a_picture_of_the_model(pendulum: Path) -> None:
     assert 0.01 < covered < 0.9  # a bar: neither nothing nor a full square
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_has_a_picture(name: str) -> None:
     drawing, again = (model._drawing(model.start()) for model in (shipped(name), shipped(name)))
@@ -551,6 +555,7 @@ def test_the_page_tells_people_what_there_is(pendulum: Path) -> None:
     assert "fmi2Discard" in text
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("runtime", "interface"), KINDS)
 def test_same_model_gives_same_bytes(runtime: str, interface: str, tmp_path: Path) -> None:
     for name in ("a.fmu", "b.fmu"):
@@ -559,6 +564,7 @@ def test_same_model_gives_same_bytes(runtime: str, interface: str, tmp_path: Pat
     assert (tmp_path / "a.fmu").read_bytes() == (tmp_path / "b.fmu").read_bytes()
 
 
+@pytest.mark.by_day(1)
 def test_the_guid_is_that_of_the_content(pendulum: Path, tmp_path: Path) -> None:
     facts = mbd.fmu.info(pendulum)
     model = mbd.models.load("pendulum")

@@ -69,6 +69,7 @@ def spring(runtime: str, folder: Path) -> Path:
 # ---------------------------------------------------------------- equal to the model
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", MODELS)
 def test_start_values_are_what_initialisation_reads(name: str, runtime: str, tmp_path: Path) -> None:
     model = shipped(name)
@@ -356,6 +357,7 @@ with opened(Path(sys.argv[1])) as fmu, opened(Path(sys.argv[1])) as other:
     assert done.stdout == "the same\n", done
 
 
+@pytest.mark.by_day(1)
 def test_state_continues_in_another_process(pendulum: Path, tmp_path: Path) -> None:
     code = """
 import sys

@@ -74,6 +74,7 @@ def places(run: Run, count: int) -> list[int]:
     return sorted({0, 1, *(run.random.randrange(STEPS - FOLLOWING) for _ in range(count))})
 
 
+@pytest.mark.by_day(1)
 def test_a_restored_state_goes_on_bit_for_bit(
     host: Host, run: Run, rows: list[str], counts: Callable[..., int]
 ) -> None:
@@ -86,6 +87,7 @@ def test_a_restored_state_goes_on_bit_for_bit(
         assert got[k + FOLLOWING :] == [*expected, *expected[:20]], f"restored before step {k}"
 
 
+@pytest.mark.by_day(1)
 def test_a_serialised_state_goes_on_in_a_fresh_process(
     host: Host, run: Run, rows: list[str], counts: Callable[..., int], tmp_path: Path
 ) -> None:

@@ -196,6 +196,7 @@ def test_derivatives_are_exact(case: Case, eliminate: bool) -> None:
         check_derivatives(m, random_state(case, m, seed))
 
 
+@pytest.mark.by_day(2)
 @each_case
 def test_derivatives_are_exact_at_ends_on_the_ground(case: Case) -> None:
     for ends in (("ground", "two"), ("one", "ground")):

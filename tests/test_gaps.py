@@ -149,6 +149,7 @@ def test_our_importer_of_model_exchange_does_not_pass_either(output: float, diss
     assert run["ball.z"] == pytest.approx(exact["ball.z"], abs=1e-2)
 
 
+@pytest.mark.nightly
 def test_derivatives_are_refused_behind_a_gap_that_an_importer_has_passed_over(tmp_path: Path) -> None:
     path = dropped(2, dissipation=0.2).export_fmu(tmp_path / "plate.fmu", interface="me2")
     with pytest.raises(FMICallException, match="fmi2GetDerivatives") as refused:
@@ -243,6 +244,7 @@ def test_a_stop_that_is_left_stands_in_nobodys_way(scheme: str, bounds: dict[str
     assert abs(result["ball.vx"][-1]) == pytest.approx(math.sqrt(1100) * abs(next(iter(bounds.values())) - 0.3))
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("dimensions", [2, 3])
 def test_gaps_say_how_fast_they_change(dimensions: int) -> None:
     """Of every registered force that has one: the rate is that of the value, by differences."""

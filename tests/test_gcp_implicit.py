@@ -325,6 +325,7 @@ def test_a_choice_wears_out_beside_a_dead_point_too(scheme: str) -> None:
     assert found == pytest.approx(wanted, abs=1e-7)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("scheme", ["gcp-implicit", "gcp-fv"])
 def test_the_error_estimate_sees_how_dependent_positions_magnify(scheme: str) -> None:
     """Two points on lines and a rod: dependent coordinates were left to move 50 times as far as what they follow."""

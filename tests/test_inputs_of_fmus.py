@@ -50,6 +50,7 @@ def test_slopes_set_between_steps_are_followed_or_refused(tmp_path: Path) -> Non
             car.set_input("road", 0.01, 0.2)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("interface", ["me2", "cs2"])
 def test_a_road_is_felt_by_the_rate_that_is_set_with_it(interface: str, tmp_path: Path) -> None:
     """Load of the wheel by its damper, and what it changes by with the rate."""
@@ -106,6 +107,7 @@ def test_a_speed_that_an_input_prescribes_has_the_acceleration_that_is_set_with_
         assert fmu.look("cart.ax") == pytest.approx([0.7])
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("points", "step"), [(1000, 1.0), (5000, 0.5)])
 def test_inputs_of_many_points_are_followed_between_few_points_of_output(
     points: int, step: float, tmp_path: Path

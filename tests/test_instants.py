@@ -144,6 +144,7 @@ def switched_fmu(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.by_day(1)
 @STEPPING
 def test_fmus_keep_the_side_of_a_break(switched_fmu: Path, settings: dict[str, Any]) -> None:
     for scheme in Scheme.names():

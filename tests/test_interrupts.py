@@ -119,6 +119,7 @@ for k in range(3):
 # ---------------------------------------------------------------- the command line
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize(("number", "word", "code"), [
     (signal.SIGINT, "interrupted", INTERRUPTED), (signal.SIGTERM, "terminated", TERMINATED),

@@ -177,6 +177,7 @@ def exact_swing(points: int) -> np.ndarray:
     return np.column_stack([result[f"drive_{joint}.reaction.force"] for joint in ("base", "shoulder", "elbow")])
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("spline", "order"), [("quintic", 4), ("cubic", 2)])
 def test_splines_of_positions_give_the_torques_with_their_order(spline: str, order: int) -> None:
     """Inside; at the ends a spline that knows nothing of what lies beyond is worse."""
@@ -272,6 +273,7 @@ def test_rows_that_repeat_others_are_no_obstacle() -> None:
     assert any("not unique" in note for note in found.notes)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("dt", [0.01, 0.1])
 def test_mechanisms_that_hold_more_than_needed_give_back_what_drove_them(dt: float, counts: Callable[..., int]) -> None:
     """Any two of three cranks have a dead point: rows chosen once made the torque wrong by up to 1 Nm there."""

@@ -182,6 +182,7 @@ def test_rows_that_repeat_others_share_their_reactions_as_in_a_simulation() -> N
     compared(model, 1.0, 1e-9)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("seed", [2, 6, 14, 30])
 def test_three_cranks_pass_the_dead_points_of_any_two(seed: int) -> None:
     """Beside a dead point of the cranks whose rows were kept, accelerations were wrong by up to 300 rad/s2."""

@@ -119,6 +119,7 @@ def room_of(path: Path) -> str:
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 
+@pytest.mark.by_day(1000)
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_rooms_import_only_the_rooms_before_them(path: Path) -> None:
     room = room_of(path)
@@ -130,6 +131,7 @@ def test_rooms_import_only_the_rooms_before_them(path: Path) -> None:
             assert RANK[other] < RANK[room], f"{where}: '{room}' must not import '{other}', which is not before it"
 
 
+@pytest.mark.by_day(1000)
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_heavy_packages_are_imported_inside_functions(path: Path) -> None:
     place = path.relative_to(PACKAGE).as_posix()

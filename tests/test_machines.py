@@ -34,6 +34,7 @@ def error(name: str, tolerance: float, interval: float) -> float:
     return float(np.max(np.abs(run(name, tolerance, interval).save().q - true)))
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("tolerance", "bound"), [(1e-3, 2e-3), (1e-4, 5e-4)])
 def test_a_belt_takes_few_steps_and_keeps_its_pulleys(tolerance: float, bound: float) -> None:
     """13,472 steps and 7 rad where steps went to and fro between failures of Newton's iteration."""

@@ -148,6 +148,7 @@ def ours(model: mbd.Model, end: float, **more: Any) -> mbd.Result:
 # ---------------------------------------------------------------- the XML
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", [n if n != "full_vehicle" else pytest.param(n, marks=pytest.mark.nightly)
                                   for n in mbd.models.names()])  # fmt: skip
 def test_every_model_gives_a_valid_fmu(name: str, tmp_path: Path) -> None:
@@ -218,6 +219,7 @@ def test_a_slider_crank_agrees_with_the_quadruple_reference(tmp_path: Path) -> N
         assert rows[name][-1] == pytest.approx(data["signals"][name][0], rel=1e-6, abs=1e-6), name
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", [n if n not in SLOW else pytest.param(n, marks=pytest.mark.nightly)
                                   for n in mbd.models.names()])  # fmt: skip
 def test_every_model_moves_as_in_simulate(name: str, tmp_path: Path) -> None:

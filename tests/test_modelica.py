@@ -86,6 +86,7 @@ def test_every_joint_of_the_plane(kind: str, tmp_path: Path) -> None:
     compared(mbd.Model.from_description(planar_joint(kind)), 0.5, tmp_path, assemble=True)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("ends", ["ground-body", pytest.param("body-body", marks=nightly)])
 @pytest.mark.parametrize("kind", JOINTS)
 def test_every_joint_of_space(kind: str, ends: str, tmp_path: Path) -> None:
@@ -121,6 +122,7 @@ def forces() -> Iterator[Any]:
         yield pytest.param(*case.values, marks=[*case.marks, *marks], id=case.id)
 
 
+@pytest.mark.nightly
 def test_a_contact_with_branches_in_branches_is_written(tmp_path: Path) -> None:
     """A hundred conditions, sixty ways to some roots: variables say where these have values."""
     (case,) = (p.values[0] for p in cases() if p.values[0].kind == "cylinder_box")
@@ -138,6 +140,7 @@ def test_what_would_fill_pages_is_refused_by_name(tmp_path: Path, monkeypatch: p
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("case", list(forces()))
 def test_every_force(case: Any, tmp_path: Path) -> None:
     """Each in a model of two free bodies; from rest where the force moves them."""
@@ -442,6 +445,7 @@ FOLLOWING = ("pendulum", "slider_crank", "slider_crank3d", "four_bar3d", "quarte
 AT_ONCE = ("full_vehicle",)  # each run takes minutes
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", [name if name in FOLLOWING else pytest.param(name, marks=nightly)
                                   for name in mbd.models.names() if name not in REFUSED])  # fmt: skip
 def test_a_shipped_model_follows_each_of_its_parameters(name: str, counts: Any, tmp_path: Path) -> None:
@@ -536,6 +540,7 @@ def test_numbers_and_strings_are_written_as_modelica_has_them() -> None:
     assert quoted('a "b" \\ c\td') == '"a \\"b\\" \\\\ c d"'
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("style", ["equations", "multibody"])
 def test_text_grows_with_the_number_of_bodies(style: str, tmp_path: Path) -> None:
     """A thousand bodies take four times what a quarter of them takes, and some rounding of clocks."""

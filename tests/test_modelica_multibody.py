@@ -287,6 +287,7 @@ def test_every_joint_and_force_is_read_and_is_what_it_says(section: str, name: s
         assert LOAD in {kind for kind, _ in components(text).values()}
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", OWN)
 def test_our_own_models_are_read(name: str) -> None:
     text = written(OWN[name]())

@@ -134,6 +134,7 @@ def test_a_model_reaches_its_reference(name: str, at: int) -> None:
     assert {n: e for n, e in found.items() if e > allowed[kind(n)]} == {}
 
 
+@pytest.mark.nightly
 def test_the_angles_of_andrews_are_right_to_five_digits() -> None:
     """Absolute, of angles up to 15.8 rad. Errors of 1e-4 at 0.01 s cancel in part at 0.03 s: hence a median of runs."""
     data = reference("andrews")

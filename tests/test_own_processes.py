@@ -66,6 +66,7 @@ def system(fault: Fault) -> None:
     Path("pair.json").write_text(json.dumps(data))
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("kind", ["cs2", "cs3", "me2"])
 def test_a_run_is_the_same_to_the_bit(kind: str, tmp_path: Path) -> None:
     fmu = mbd.models.load("slider_crank").export_fmu(tmp_path / "crank.fmu", interface=kind)
@@ -106,6 +107,7 @@ def test_a_deadly_fault_is_named_and_what_was_done_is_kept(fault: Fault, wave: P
     assert not caught.value.result.complete
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("fault", DEADLY)
 @pytest.mark.parametrize("verb", ["simulate", "cosim", "record"])
 def test_every_verb_ends_with_1_and_the_name(verb: str, fault: Fault, wave: Path) -> None:
@@ -222,6 +224,7 @@ def test_ctrl_c_works_while_an_fmu_hangs(wave: Path) -> None:
         os.kill(served, 0)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("ends", ["crash", "hang", "interrupt", "killed"])
 def test_no_unpacked_fmu_stays_behind(
     ends: str, hostile: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch

@@ -201,6 +201,7 @@ def test_the_sharp_estimate_agrees(name: str) -> None:
     compare(native, transcription, lambda t: 1000 * CASES[name].h, take_over=True)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", ["double_pendulum", "slider_crank_bodies", "mixed_joints", "andrews"])
 @pytest.mark.parametrize("iterations", [2, 3, 10])
 def test_failed_correctors_agree(name: str, iterations: int) -> None:
@@ -259,6 +260,7 @@ def test_fixed_steps_of_relatives_agree(name: str, relative: str) -> None:
     compare(native, transcription, lambda t: STEPS * case.h)
 
 
+@pytest.mark.by_day(1)
 @without_arm
 @pytest.mark.parametrize("relative", RELATIVES)
 def test_error_controlled_steps_of_relatives_agree(name: str, relative: str) -> None:
@@ -279,6 +281,7 @@ def order(form: str, system: planar.System, t_end: float, steps: int) -> float:
     return float(np.log2(largest(ends[1] - ends[0]) / largest(ends[2] - ends[1])))
 
 
+@pytest.mark.nightly
 def test_the_printed_form_loses_an_order_where_the_mass_depends_on_q() -> None:
     assert order("corrected", planar.DoublePendulum(), 0.2, 80) == pytest.approx(2.0, abs=0.1)
     assert order("printed", planar.DoublePendulum(), 0.2, 80) == pytest.approx(1.0, abs=0.2)

@@ -50,6 +50,7 @@ def test_without_being_asked_it_does_nothing(suite: Path) -> None:
     assert ".fmu" not in text
 
 
+@pytest.mark.nightly
 def test_a_project_may_ask_for_it_once_and_choose_by_name_and_marker(suite: Path) -> None:
     (suite / "pytest.ini").write_text("[pytest]\nfmu_collect = true\naddopts = --strict-markers\n")
     assert "3 tests collected" in run(suite, "--collect-only")[1]
@@ -57,12 +58,14 @@ def test_a_project_may_ask_for_it_once_and_choose_by_name_and_marker(suite: Path
     assert "1/3 tests collected" in run(suite, "-m", "not fmu", "--collect-only")[1]
 
 
+@pytest.mark.nightly
 def test_workers_share_the_fmus(suite: Path) -> None:
     code, text = run(suite, "--fmus", "fmus", "-n", "2")
     assert code == 1
     assert "1 failed, 1 passed" in text
 
 
+@pytest.mark.nightly
 def test_a_crashing_fmu_fails_its_test_only(suite: Path, built: Path) -> None:
     write_reference(Path(shutil.copy(built, suite / "fmus" / "crashing.fmu")), fault=Fault.CRASH)
     code, text = run(suite, "--fmus", "fmus", "--fmu-isolate")
@@ -71,6 +74,7 @@ def test_a_crashing_fmu_fails_its_test_only(suite: Path, built: Path) -> None:
     assert "crashed (SIGSEGV)" in text
 
 
+@pytest.mark.nightly
 def test_an_endless_fmu_is_stopped(suite: Path, built: Path) -> None:
     write_reference(Path(shutil.copy(built, suite / "endless.fmu")), fault=Fault.ENDLESS)
     code, text = run(suite, "--fmus", "endless.fmu", "--fmu-time-limit", "3")
@@ -79,6 +83,7 @@ def test_an_endless_fmu_is_stopped(suite: Path, built: Path) -> None:
     assert "within the 3 s of its run and was stopped" in text
 
 
+@pytest.mark.nightly
 def test_an_fmu_without_reference_and_a_broken_file_fail_their_tests_only(suite: Path, built: Path) -> None:
     shutil.copy(built, suite / "fmus" / "alone.fmu")
     (suite / "fmus" / "broken.fmu").write_text("no archive")

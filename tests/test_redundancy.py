@@ -391,6 +391,7 @@ def test_feedback_that_leaves_joints_open_says_so() -> None:
     assert not any("open" in n for n in mbd.models.load("bricard").simulate(10, 1, scheme="baumgarte").notes)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("runtime", "interface"), [("native", "cs2"), ("native", "cs3"), ("python", "cs2")])
 def test_an_fmu_whose_joints_open_discards_the_step_by_name(runtime: str, interface: str, tmp_path: Path) -> None:
     """It stays where all was well, and what is done is kept; before that, it says how far joints have drifted."""

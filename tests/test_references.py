@@ -50,6 +50,7 @@ def test_newton_bounces_are_zeros_of_the_height() -> None:
 # ---------------------------------------------------------------- friction
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", ["stick_slip", "stick_slip_lugre"])
 def test_limit_cycles_are_those_of_the_data(name: str) -> None:
     law = friction.LuGre() if name.endswith("lugre") else friction.Stribeck()

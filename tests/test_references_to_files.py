@@ -162,6 +162,7 @@ def test_files_that_use_each_other_too_deeply_are_refused() -> None:
     assert "level51.json: is used by files that use each other, deeper than 50" in refused("level0.json")
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("entry", ['"states": {"rate": "0"}', '"inputs": {"unit": "m"}'])
 def test_a_million_entries_are_refused_before_they_are_read(entry: str) -> None:
     section, _, content = entry.partition(": ")

@@ -263,6 +263,7 @@ def test_another_oscillation_fails_however_many_periods_there_are(periods):
     assert not compare(Result(times, {"y": 0 * times}), reference)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("rate", [30, 300])
 def test_a_small_tone_on_a_large_one_is_compared_too(rate):
     times = np.linspace(0, 10, 100_001)

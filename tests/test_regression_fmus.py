@@ -172,6 +172,7 @@ def excited(model: mbd.Model) -> dict[str, Any]:
     return {name: (times, [s * value for value in values]) for name, s in scale.items()}
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("runtime", ["native", "python"])
 @pytest.mark.parametrize("name", mbd.models.names())
 def test_every_shipped_model_agrees_with_its_fmu(name: str, runtime: str, tmp_path: Path) -> None:
@@ -193,6 +194,7 @@ def test_every_shipped_model_agrees_with_its_fmu(name: str, runtime: str, tmp_pa
     assert found.passed, found.report()
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("interface", ["cs3", "me2"])
 @pytest.mark.parametrize("name", ["pendulum", "slider_crank", "quarter_car", "bouncing_ball", "cart_pendulum"])
 def test_other_interfaces_meet_the_same_references(name: str, interface: str, tmp_path: Path) -> None:
@@ -206,6 +208,7 @@ def test_other_interfaces_meet_the_same_references(name: str, interface: str, tm
     assert found.passed, found.report()
 
 
+@pytest.mark.nightly
 def test_an_isolated_run_may_be_of_any_kind(tmp_path: Path) -> None:
     fmu = mbd.models.load("pendulum").export_fmu(tmp_path / "x.fmu", interface="me2", reference={"t_end": 0.1})
     found = judge(cases(fmu)[0], run=ISOLATED)
@@ -279,6 +282,7 @@ def test_experiments_inside_the_fmu_are_runs_of_their_own(wave: Path) -> None:
     assert "ended early" in faulty.report()  # its parameters are set: fault = 1
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", ["pendulum", "slider_crank", "quarter_car", "bouncing_ball"])
 def test_references_that_our_export_packs_are_found_and_met(name: str, tmp_path: Path) -> None:
     model = mbd.models.load(name)
@@ -494,6 +498,7 @@ def cli(*words: str) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
+@pytest.mark.nightly
 def test_record_and_compare_on_the_command_line(
     pendulum: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

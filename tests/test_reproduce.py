@@ -33,6 +33,7 @@ def rows_of(name: str) -> Sequence[Row]:
 # ---------------------------------------------------------------- the papers
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", LONG)
 def test_the_paper_comes_out(name: str) -> None:
     rows = rows_of(name)
@@ -42,6 +43,7 @@ def test_the_paper_comes_out(name: str) -> None:
     assert not missed, "\n".join(missed)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", LONG)
 def test_each_row_says_what_it_is_judged_by(name: str) -> None:
     """A departure from the paper has a reason; a verdict has something to compare with."""
@@ -58,6 +60,7 @@ def docs_script() -> Any:
     return module
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("quick", [True, pytest.param(False, marks=pytest.mark.nightly)])
 def test_the_page_is_that_of_the_program(quick: bool) -> None:
     script = docs_script()
@@ -210,6 +213,7 @@ DRAWN = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", DRAWN)
 def test_each_figure_can_be_drawn(name: str, tmp_path: Path) -> None:
     from mbdfmu.reproduce.drawing import drawn

@@ -27,6 +27,7 @@ def band_powers(heights: np.ndarray) -> np.ndarray:
     return np.array([np.mean(spectrum[(n >= a) & (n < b)]) for a, b in edges])
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("grade", ["A", "C", "E"])
 def test_the_density_of_every_octave_is_that_of_the_class(grade: str) -> None:
     """The mean of n^-2 over an octave from a is 1/(2 a^2). Harmonics of fixed size scatter by their phases alone."""
@@ -40,6 +41,7 @@ def test_the_geometric_means_are_those_of_the_standard() -> None:
     assert [roads.GRADES[g] for g in "ABCDE"] == pytest.approx([16e-6, 64e-6, 256e-6, 1024e-6, 4096e-6], rel=1e-12)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_the_variance_is_the_integral_of_the_density(seed: int) -> None:
     """Over 2 km; the longest waves of 100 m make most of it, and 20 of them scatter by a few percent."""

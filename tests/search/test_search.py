@@ -36,6 +36,7 @@ DAYS = int(time.time() // 86400)  # the nights of one date have the same seeds
 FIRST = int(os.environ.get("MBDFMU_SEARCH_SEED", 1_000_000 + DAYS * BY_NIGHT % 2**31))
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_all_ways_to_run_a_model_agree(part: int, counts: Callable[..., int]) -> None:
     count = counts(BY_NIGHT, len(DAY) / BY_NIGHT) // PARTS
