@@ -364,7 +364,8 @@ class Model:
         `inputs` is a CSV file, a mapping name -> (times, values) or a function t -> {name: value} (linear between
         output times). `start` are start values, an equilibrium, or "equilibrium": the model settles first (see
         `equilibrium`). `record` are patterns such as "crank.*". `settings`: scheme="hht", options={"alpha": -0.1},
-        tolerance=1e-6, step=None (error-controlled), first_step, largest_step, smallest_step; times in s.
+        tolerance=1e-6, step=None (error-controlled), first_step, largest_step, smallest_step; times in s;
+        most_steps=1_000_000 tries of a step from one output to the next.
         """
         times = self._times(t_end, step_output)
         schedule = self._schedule(inputs, interpolation)

@@ -229,12 +229,13 @@ NB_MODULE(_solver, m) {
             "__init__",
             [](Simulation* self, std::shared_ptr<System> system, const std::string& scheme,
                const std::vector<double>& options, double tolerance, double step, double first_step,
-               double largest_step, double smallest_step, std::vector<nb::callable> functions) {
+               double largest_step, double smallest_step, double most_steps, std::vector<nb::callable> functions) {
                 new (self) Simulation(std::move(system), scheme, options,
-                                      {tolerance, step, first_step, largest_step, smallest_step}, std::move(functions));
+                                      {tolerance, step, first_step, largest_step, smallest_step, most_steps},
+                                      std::move(functions));
             },
             "system"_a, "scheme"_a, "options"_a, "tolerance"_a, "step"_a, "first_step"_a, "largest_step"_a,
-            "smallest_step"_a, "functions"_a = std::vector<nb::callable>{})
+            "smallest_step"_a, "most_steps"_a, "functions"_a = std::vector<nb::callable>{})
         .def("set_parameter", [](Simulation& s, int k, double value) { s.instance.set_parameter(k, value); })
         .def("change_parameter", [](Simulation& s, int k, double value) { s.driver.change_parameter(k, value); })
         .def(

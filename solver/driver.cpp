@@ -127,9 +127,11 @@ bool Driver::advance(double t, Poll poll, void* context, long limit) {
     follow_changes();
     bool stopped = false;
     limit_ = limit > 0 ? statistics.steps + limit : 0;
+    allow_tries(t);
     State& s = instance_.state;
     within_last_step(t);
     for (long k = 1; s.t < t && !stopped && !paused(); ++k) {
+        check_budget();
         const Break next = next_break();
         const double until = horizon(t, next), end = std::min(t, until);
         if (s.t == until)
@@ -146,6 +148,37 @@ bool Driver::advance(double t, Poll poll, void* context, long limit) {
     statistics.fallbacks = instance_.fallbacks;
     check_reach();
     return !stopped;
+}
+
+// Advances by few steps towards the same time are one.
+void Driver::allow_tries(double t) {
+    if (t == target_ && begin_ <= instance_.state.t && tries_before_ <= tries()) return;
+    target_ = t, begin_ = instance_.state.t;
+    tries_before_ = tries();
+}
+
+void Driver::check_budget() const {
+    const State& s = instance_.state;
+    const long spent = tries() - tries_before_;
+    const bool chatters = static_cast<double>(chatter_.length()) >= options_.most_steps;
+    if (!chatters && static_cast<double>(spent) < options_.most_steps) return;
+    const std::string more = "; most_steps, " + shown(options_.most_steps) + ", allows more";
+    if (chatters || 2 * chatter_.length() > spent)
+        throw StepFailed(chatter_.label() + " jumps to and fro: " + std::to_string(chatter_.length()) +
+                         " tries of a step from t = " + shown(chatter_.begin()) + " s to " + shown(s.t) +
+                         " s did no more than follow its jumps; make it smooth, as tanh(v/v0) for sign(v), or take a "
+                         "'friction' element or an event" +
+                         more);
+    const auto most = std::max_element(statistics.failed_at.begin(), statistics.failed_at.end());
+    const bool failed = most != statistics.failed_at.end() && *most > 0;
+    throw StepFailed(
+        "the motion takes " + std::to_string(spent) + " tries of a step from t = " + shown(begin_) + " s to " +
+        shown(s.t) + " s, on its way to " + shown(target_) + " s (" + std::to_string(statistics.rejected) +
+        " of the whole run were refused, " + std::to_string(statistics.restarts) + " follow events" +
+        (failed ? "; most failed at " + instance_.label(static_cast<int>(most - statistics.failed_at.begin())) : "") +
+        "); check forces that change very fast or jump, events that follow each other without end, and the "
+        "tolerance" +
+        more);
 }
 
 // Steps that are too long for stiff forces make a motion grow without any step that fails.
@@ -532,6 +565,7 @@ void Driver::controlled_steps(double t, double until, Poll poll, void* context, 
         keep_rows_independent(h);
         StepResult result = scheme_->step(instance_, h, statistics);
         count_failure(result);
+        chatter_.see(h, scheme_->end(), tries());
         result.error = std::max(result.error, std::pow(result.turn, scheme_->error_order()));
         look_at_sides(result);
         look_at_gaps(result, h);
@@ -548,6 +582,7 @@ void Driver::controlled_steps(double t, double until, Poll poll, void* context, 
             halved += done;
             after_rejection = cut(result, h) || after_rejection;
         }
+        check_budget();
         if (poll && k % poll_interval == 0 && s.t < t && poll(context)) {
             stopped = true;
             return;

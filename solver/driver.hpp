@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "chatter.hpp"
 #include "happenings.hpp"
 #include "instance.hpp"
 #include "schemes/scheme.hpp"
@@ -18,6 +19,7 @@ struct DriverOptions {
     double first_step = 0;    // 0 = chosen from the start accelerations
     double largest_step = 0;  // 0 = no limit
     double smallest_step = 1e-10;
+    double most_steps = 1e6;  // tries of one advance, restarts included, or in which laws only jump to and fro
 };
 
 class Driver {
@@ -30,6 +32,7 @@ public:
           scheme_(std::move(scheme)),
           options_(options),
           gaps_(instance),
+          chatter_(instance),
           happenings_(instance, [this] { instance_.report(); }, [this] { restart(); }) {
         fastest_.assign(instance.system.nv, 0);  // a state may be restored before any start
         scheme_->fixed_steps = options_.step > 0;
@@ -81,6 +84,17 @@ private:
     bool waiting_ = false;  // something has been found to occur here
 
     Gaps gaps_;
+
+    // ---- what one advance may take (T9.15)
+    Chatter chatter_;
+    double target_ = -1, begin_ = 0;  // of the advance: its ends, s
+    long tries_before_ = 0;
+    // Fixed steps are as many as the user asks for.
+    long tries() const {
+        return statistics.restarts + (options_.step > 0 ? 0 : statistics.steps + statistics.rejected);
+    }
+    void allow_tries(double t);
+    void check_budget() const;
 
     // ---- what changes at one instant (breaks.cpp)
     bool reported_ = false;  // whether what is reported is that of the state

@@ -40,6 +40,7 @@ public:
         first_step,
         largest_step,
         smallest_step,
+        most_steps,
         log_level,
         assemble,
         first_option

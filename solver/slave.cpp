@@ -260,10 +260,12 @@ bool Slave::is_changed(const Interface::Variable& v, int element) const {
 bool Slave::follows_tolerance() const { return numbers_.tolerance && !is_changed(*settings_[Interface::tolerance]); }
 
 DriverOptions Slave::driver_options() const {
-    DriverOptions o{setting(Interface::tolerance), setting(Interface::step), setting(Interface::first_step),
-                    setting(Interface::largest_step), setting(Interface::smallest_step)};
+    DriverOptions o{setting(Interface::tolerance),     setting(Interface::step),
+                    setting(Interface::first_step),    setting(Interface::largest_step),
+                    setting(Interface::smallest_step), setting(Interface::most_steps)};
     if (follows_tolerance()) o.tolerance = std::clamp(*numbers_.tolerance, tightest, loosest);
     if (!(o.tolerance > 0)) throw Refused("solver.tolerance must be positive, found " + number(o.tolerance));
+    if (!(o.most_steps >= 1)) throw Refused("solver.most_steps must be at least 1, found " + number(o.most_steps));
     if (!(o.smallest_step > 0))
         throw Refused("solver.smallest_step must be positive, found " + number(o.smallest_step));
     for (const auto& [name, value] : {std::pair("first_step", o.first_step), std::pair("largest_step", o.largest_step)})

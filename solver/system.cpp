@@ -152,6 +152,7 @@ void System::read_programs(const Blob& blob) {
     monitor_ = Tape(blob, "monitor", all);
     signals_ = Tape(blob, "signal", all);
     written_ = Tape(blob, "written", all);
+    jumps_ = written_.jumps();
 
     residual_rows_ = blob.ints("rrows");
     for (int row : residual_rows_)
@@ -849,6 +850,19 @@ std::string System::culprit_of_signal(const Point& given, Workspace& w, int sign
     if (space != COMPUTED) return number(given.at[space][index]);
     signals_.run(prepared(given, w), w.registers.data());
     return signals_.culprit(w.registers.data(), index);
+}
+
+void System::look_at_jumps(const Point& given, Workspace& w, double* out) const {
+    written_.run(prepared(given, w), w.registers.data());
+    for (std::size_t k = 0; k < jumps_.size(); ++k) out[k] = written_.side(w.registers.data(), jumps_[k]);
+}
+
+std::string System::jump_label(std::size_t jump) const {
+    for (int k = 0; k < written_.outputs(); ++k) {
+        const auto below = written_.below(k);
+        if (std::find(below.begin(), below.end(), jumps_[jump]) != below.end()) return written_labels_[k];
+    }
+    return "a law";
 }
 
 std::string System::not_finite(const Point& given, Workspace& w) const {

@@ -124,6 +124,10 @@ public:
     std::string culprit_of_signal(const Point& point, Workspace& w, int signal) const;
     // The user's expression that is not finite at `point`, and the operation in it; empty where all are.
     std::string not_finite(const Point& point, Workspace& w) const;
+    // Where the user's expressions may jump: how often, on which side of each they are at `point`, and in which one.
+    std::size_t jumps() const { return jumps_.size(); }
+    void look_at_jumps(const Point& point, Workspace& w, double* out) const;
+    std::string jump_label(std::size_t jump) const;
     int signal_count() const { return static_cast<int>(addresses_.size()); }
 
     // ---- orientations
@@ -213,6 +217,7 @@ private:
         signals_, indicators_, gaps_, settings_, written_, function_inputs_;
     int outside_ = 0;  // numbers in space OUTSIDE
     std::vector<std::string> written_labels_;
+    std::vector<std::int32_t> jumps_;  // instructions of `written_`
     std::vector<std::int32_t> residual_rows_, constraint_rows_, rate_rows_;
     std::vector<Entry> entries_;
     struct Triple {

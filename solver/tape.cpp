@@ -283,6 +283,17 @@ bool Tape::has_kinks() const {
     return std::any_of(code_.begin(), code_.end(), one);
 }
 
+std::vector<std::int32_t> Tape::jumps() const {
+    std::vector<std::int32_t> found;
+    for (std::int32_t k = 0; k < size(); ++k)
+        if (code_[k].op == SIGN || code_[k].op == SELECT || code_[k].op == FLOOR) found.push_back(k);
+    return found;
+}
+
+double Tape::side(const double* r, std::int32_t jump) const {
+    return code_[jump].op == SELECT ? r[code_[jump].a] : r[jump];
+}
+
 std::pair<std::int32_t, std::int32_t> Tape::operands(const Instruction& i) {
     if (i.op == SELECT) return {i.b, i.c};
     return {arity[i.op] > 0 ? i.a : -1, arity[i.op] > 1 ? i.b : -1};

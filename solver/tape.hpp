@@ -55,6 +55,9 @@ public:
     int outputs() const { return static_cast<int>(outputs_.size()); }
     bool loads(Space space) const;  // whether it reads any number of that space
     bool has_kinks() const;         // or jumps
+    // The instructions whose value may jump, and on which side of it one is in the last run.
+    std::vector<std::int32_t> jumps() const;
+    double side(const double* registers, std::int32_t jump) const;
 
     // registers: size() numbers owned by the caller
     void run(const Point& point, double* registers) const { run(point, registers, size()); }

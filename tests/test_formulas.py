@@ -290,7 +290,7 @@ def test_evaluations_to_an_error_are_those_of_scipy(scheme: str, method: str, or
         ours = np.abs(np.asarray(simulation.save().q) - fine.save().q).max()
         theirs = np.abs(other.y[: compiled.nv, -1] - fine.save().q).max()
         ratios.append(simulation.statistics["residuals"] / other.nfev * (ours / theirs) ** (1 / order))
-    assert np.mean(ratios) < 1.35
+    assert np.mean(ratios) < 1.45  # errors of speeds count by speeds (T12.2), which costs a step here and there
 
 
 def test_adams_takes_no_more_steps_at_a_looser_tolerance() -> None:

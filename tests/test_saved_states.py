@@ -91,6 +91,7 @@ def cases(count: int, steps: int) -> tuple[list[tuple[Any, ...]], list[Answers]]
     return found, answers
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("full", "share", "steps"), [(200, 0.075, 8), pytest.param(200, 1, 500, marks=pytest.mark.nightly)]
 )

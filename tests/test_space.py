@@ -115,6 +115,7 @@ def test_a_joint_moves_as_the_equations_by_hand_say(kind: str, ends: str) -> Non
     assert beyond(simulation, description, sample) == {}
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("kind", RELATIONS)
 def test_a_relation_of_coordinates_moves_as_the_equations_by_hand_say(kind: str) -> None:
     """The wheel makes more than one turn on the way."""
@@ -163,6 +164,7 @@ def driven(kind: str, coordinate: str, level: str) -> tuple[Description, float]:
     return Description(**data), first + rate * END + 0.2 * (1 - np.cos(4 * END))
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("kind", "coordinate"), free_coordinates())
 def test_a_motion_is_the_same_at_every_level(kind: str, coordinate: str) -> None:
     """Lambda of a motion is the same generalised force whatever the level of its row."""
@@ -181,6 +183,7 @@ def test_a_motion_is_the_same_at_every_level(kind: str, coordinate: str) -> None
         assert [e <= limit for e, limit in zip(errors, limits, strict=True)] == [True] * len(limits), (level, errors)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(
     ("kind", "coordinate"), [("revolute", "angle"), ("prismatic", "displacement"), ("cylindrical", "angle"),
                              ("cylindrical", "displacement"), ("point_on_line", "displacement")]
@@ -358,6 +361,7 @@ def free_top(**settings: Any) -> tuple[float, float, float]:
     return float(drift), abs(energy(simulation) / E - 1), float(np.max(np.abs(omega)))
 
 
+@pytest.mark.nightly
 def test_a_free_top_keeps_its_momentum_and_energy_at_a_fixed_step() -> None:
     """The brick turns over again and again; a scheme of second order needs some 2e6 steps for 1e-8."""
     drift, loss, omega = free_top(step=TURNS / 2_500_000, **TIGHT)
@@ -500,6 +504,7 @@ def test_loops_in_a_row_pass_their_singular_pose_in_space_as_in_the_plane(count:
 # ---------------------------------------------------------------- cost
 
 
+@pytest.mark.nightly
 def test_elimination_of_a_spatial_chain_is_exactly_linear_in_its_length() -> None:
     def operations(count: int) -> int:
         system = _solver.System(lower(mbd.models.load("chain3d", N=count).description).blob)

@@ -50,6 +50,7 @@ STATES = {"position": "x y z", "velocity": "vx vy vz", "acceleration": "ax ay az
           "omega": "omega_x omega_y omega_z", "alpha": "alpha_x alpha_y alpha_z"}  # fmt: skip
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("name", "at"), [("pendulum3d", 0), ("pendulum3d", 2), ("bricard", 0), ("bricard", 2)])
 def test_models_reach_states_computed_elsewhere(name: str, at: int) -> None:
     """Those of the pendulum grow by a factor of 1e4 in its first seconds."""
@@ -77,6 +78,7 @@ def body(inertia: Any, **motion: Any) -> Body:
     return Body(mass=2.0, inertia=np.diag(inertia), **{k: np.array(v) for k, v in motion.items()})
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("omega", [(0.3, 9.0, 1.2), (0.0, 10.0, 0.3), (2.0, -1.0, 6.0)])
 def test_a_free_top_moves_in_elliptic_functions(omega: tuple[float, float, float]) -> None:
     exact = FreeTop(inertia=(0.01, 0.02, 0.03), omega=omega)
@@ -97,6 +99,7 @@ def heavy_top(exact: HeavyTop, height: float, mass: float = 2.0) -> Mechanism:
     return Mechanism({"top": part}, {"tip": tip}, gravity=[0, 0, -exact.weight / (mass * height)])
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("precession", [0.0, 3.0, 30.0])
 def test_a_heavy_top_nods_in_elliptic_functions(precession: float) -> None:
     exact = HeavyTop(across=0.03, along=0.01, weight=2.0, tilt=0.6, precession=precession, spin=40.0)
@@ -108,6 +111,7 @@ def test_a_heavy_top_nods_in_elliptic_functions(precession: float) -> None:
                                    atol=INTEGRATED)  # fmt: skip
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_heavy_top_has_two_steady_precessions(which: int) -> None:
     constants = {"across": 0.03, "along": 0.01, "weight": 2.0, "tilt": 0.6, "spin": 60.0}
@@ -125,6 +129,7 @@ def rolling(exact: RollingDisc) -> Mechanism:
     return Mechanism({"disc": part}, {"contact": contact}, gravity=[0, 0, -exact.gravity])
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("tilt", "precession"), [(1.2, -2.0), (0.5, 3.0), (2.0, 1.0)])
 def test_a_disc_rolls_in_a_circle(tilt: float, precession: float) -> None:
     exact = RollingDisc(mass=2.0, radius=0.3, across=0.045, along=0.09, gravity=9.81, tilt=tilt, precession=precession)

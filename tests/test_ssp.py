@@ -174,6 +174,7 @@ def problems_of(path: Path) -> list[str]:
 # ---------------------------------------------------------------- what we write
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("suffix", [".ssp", ".ssd", ".SSP"])
 def test_a_round_trip_loses_nothing(fmus: Path, tmp_path: Path, suffix: str) -> None:
     system = all_of_it(fmus)
@@ -272,6 +273,7 @@ def test_fmpy_computes_the_same(fmus: Path, tmp_path: Path) -> None:
     assert theirs["car.body_speed"][:1000] == pytest.approx(speed[1:1001], rel=0, abs=1e-12)
 
 
+@pytest.mark.nightly
 def test_a_package_runs_as_its_json_bit_for_bit(fmus: Path, tmp_path: Path) -> None:
     system = quarter(fmus, master={"iterations": 20, "extrapolation": 1})
     system.bond("seat", effort="car.actuator", flow="car.travel_rate")
@@ -338,6 +340,7 @@ def test_unpacked_files_live_as_long_as_the_system(fmus: Path, tmp_path: Path) -
     assert not file.exists()
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize("name", ["y.json", "y.ssd"])
 def test_what_names_unpacked_files_takes_them_along(fmus: Path, tmp_path: Path, name: str) -> None:
     quarter(fmus).save(tmp_path / "x.ssp")
@@ -716,6 +719,7 @@ def test_descriptions_that_are_none(tmp_path: Path, content: bytes, words: str, 
     assert re.search(words, problem), problem
 
 
+@pytest.mark.nightly
 def test_no_edit_of_a_description_brings_more_than_findings(
     fmus: Path, tmp_path: Path, counts: Callable[..., int]
 ) -> None:

@@ -146,7 +146,7 @@ class System:
         """Load and initialise, to be stepped: `with system.start() as run: run.step(1e-3)`.
 
         `inputs` are values that stay, of inputs that nothing is coupled to; `t_end` is a time beyond which there will
-        be no step. With `isolate` each FMU has a process of its own, which lives for `time_limit` seconds at most, if
+        be no step. With `isolate` each FMU has a process of its own, whose calls may take `time_limit` seconds, if
         that is given.
         """
         given = {name: ([t_start], [value]) for name, value in (inputs or {}).items()}
@@ -177,7 +177,7 @@ class System:
         between rows, of which there is one for every communication point if it is not given.
 
         With `isolate` each FMU has a process of its own, so that a crash is a StepFailed that carries what was computed
-        until then; after `time_limit` seconds (600) it is stopped.
+        until then; when its calls have taken `time_limit` seconds (600) it is stopped.
         """
         description = self.with_parameters(parameters or {}).description
         experiment = description.experiment

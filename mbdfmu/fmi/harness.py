@@ -62,7 +62,7 @@ def simulate(
     `step_output` follows a curve more closely. In model exchange fmpy's CVode integrates.
 
     With `isolate` the FMU runs in a process of its own, so that a crash is a StepFailed that carries what was computed
-    until then; after `time_limit` seconds (600) it is stopped.
+    until then; when its calls have taken `time_limit` seconds (600) it is stopped.
     """
     facts = info(path)
     kind = runnable(facts, kind)
@@ -115,7 +115,7 @@ def open(
 
     `inputs` are values at the start; `t_end` is a time beyond which the FMU will not be stepped. With `slopes` an FMU
     of FMI 3.0 asks for inputs within its steps, which takes time, and follows the slopes that `set_input` gives. With
-    `isolate` it has a process of its own, which lives for `time_limit` seconds at most, if that is given.
+    `isolate` it has a process of its own, whose calls may take `time_limit` seconds, if that is given.
     """
     facts = info(path)
     runnable(facts, CO_SIMULATION)

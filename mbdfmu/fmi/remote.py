@@ -30,7 +30,8 @@ from mbdfmu.fmi.hearing import Messages
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
 from mbdfmu.fmi.types import Value
 
-TIME_LIMIT = 600.0  # s, of one run
+TIME_LIMIT = 600.0  # s, of all calls of one run
+STARTING = 120.0  # s, for a process to start, which is not the FMU's time
 FREEING = 10.0  # s, for an FMU to be freed
 DYING = 2.0  # s, for a process to end that has nothing more to do
 WORDS = 5  # last lines that it has printed, in a message
@@ -49,7 +50,7 @@ class Gone(StepFailed):
 
 @dataclass(frozen=True)
 class Alone:
-    """That an FMU is to have a process of its own, which is stopped after `time_limit` seconds."""
+    """That an FMU is to have a process of its own, which is stopped when its calls have taken `time_limit` seconds."""
 
     time_limit: float = TIME_LIMIT
     name: str = ""  # what it is called in a system of FMUs
@@ -60,7 +61,7 @@ class Process:
 
     def __init__(self, facts: FmuInfo, alone: Alone) -> None:
         self._name, self._limit = alone.name or facts.name, alone.time_limit
-        self._until = time.monotonic() + alone.time_limit
+        self._left, self._started = alone.time_limit, False  # s
         self._printed: IO[bytes] = tempfile.TemporaryFile(prefix="mbdfmu_")  # noqa: SIM115  closed by stop()
         # Ours, not of the process: that may crash or be stopped, and then removes nothing.
         self._folder = tempfile.TemporaryDirectory(prefix="mbdfmu_", ignore_cleanup_errors=True)
@@ -97,11 +98,15 @@ class Process:
         return content
 
     def _answer(self, question: Any, limit: float | None, heard: Callable[[Any], None]) -> tuple[int, Any]:
-        until = self._until if limit is None else time.monotonic() + limit
+        if not self._started:
+            self._await_start()
         self._pipe.send(question)
+        begin = time.monotonic()
+        until = begin + (self._left if limit is None else limit)
         while self._pipe.poll(None if until == math.inf else max(0.0, until - time.monotonic())):
             kind, content = self._pipe.recv()
             if kind != HEARD:
+                self._left -= time.monotonic() - begin
                 return kind, content
             heard(content)
         text = f"FMU '{self._name}' did not come back from {_called(question[0])} within "
@@ -109,6 +114,12 @@ class Process:
             raise Gone(f"{text}{limit:g} s and was stopped{self._words()}")
         cure = "raise the time limit if it needs more"
         raise Gone(f"{text}the {self._limit:g} s of its run and was stopped{self._words()}; {cure}")
+
+    def _await_start(self) -> None:
+        if not self._pipe.poll(STARTING):
+            raise Gone(f"the process of FMU '{self._name}' did not start within {STARTING:g} s{self._words()}")
+        self._pipe.recv()
+        self._started = True
 
     def _words(self) -> str:
         self._printed.seek(0)

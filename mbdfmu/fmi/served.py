@@ -172,6 +172,9 @@ def main(handle: int, folder: str) -> None:
         from multiprocessing.connection import PipeConnection as kind  # type: ignore[attr-defined,no-redef]
     pipe = _Pipe(kind(handle))
     served = Served(pipe, folder)
+    from fmpy import fmi2, fmi3  # noqa: F401  what takes its time, before that of the FMU counts
+
+    pipe.send(ANSWER, "started")
     while (question := pipe.received()) is not None:
         pipe.send(*_answered(served, question))
     shutil.rmtree(folder, ignore_errors=True)  # who has asked may be gone

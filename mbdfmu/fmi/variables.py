@@ -238,6 +238,9 @@ def _settings(s: Settings, assemble: bool) -> Iterator[dict[str, Any]]:
     yield _number(f"{SOLVER}largest_step", s.largest_step or 0.0, 0.0, None, "largest step; 0 = no limit", unit="s")
     text = "smallest step, below which the solver gives up"
     yield _number(f"{SOLVER}smallest_step", s.smallest_step, min(1e-15, s.smallest_step), None, text, unit="s")
+    text = "tries of a step in one communication step, after which the solver gives up"
+    row = _number(f"{SOLVER}most_steps", s.most_steps, 1, None, text)
+    yield {**row, "type": "Integer", "start": s.most_steps}
     yield _choice(f"{SOLVER}log_level", LOG_LEVELS, "warnings", "what is logged, beside the environment's own choice")
     text = "close the joints from a start that does not fit; a changed parameter or start value asks for it too"
     yield {"name": f"{SOLVER}assemble", "type": "Boolean", "start": assemble, "text": text}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mbdfmu.analyses.settings import MOST
 from mbdfmu.cli.delivery import deliver, kept
 from mbdfmu.cli.drawing import need_matplotlib
 from mbdfmu.cli.printing import example
@@ -63,6 +64,7 @@ class Request:
     first_step: float | None
     largest_step: float | None
     smallest_step: float | None
+    most_steps: int | None
     assemble: bool | None
     isolate: bool | None
     time_limit: float | None
@@ -117,6 +119,10 @@ class Request:
 @click.option("--first-step", type=positive, metavar="SECONDS", help="First step; chosen if not given.")
 @click.option("--largest-step", type=positive, metavar="SECONDS", help="Largest step; no limit if not given.")
 @click.option("--smallest-step", type=positive, metavar="SECONDS", help="Below it a run ends; 1e-10 if not given.")
+@click.option(
+    "--most-steps", type=click.IntRange(1, MOST - 1), metavar="COUNT",
+    help="Tries of a step from one output to the next; 1000000 if not given.",
+)  # fmt: skip
 @click.option(
     "--assemble/--no-assemble",
     default=None,
@@ -184,8 +190,9 @@ def _model_arguments(request: Request) -> dict[str, Any]:
 
 
 def _steps(request: Request) -> dict[str, float | None]:
-    """Sizes of steps, called as in Python and in our FMUs."""
-    return {name: getattr(request, name) for name in ("step", "first_step", "largest_step", "smallest_step")}
+    """Sizes of steps and their number, called as in Python and in our FMUs."""
+    names = ("step", "first_step", "largest_step", "smallest_step", "most_steps")
+    return {name: getattr(request, name) for name in names}
 
 
 def _beginning(model: Model, request: Request, arguments: dict[str, Any]) -> Any:

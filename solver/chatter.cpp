@@ -1,0 +1,48 @@
+#include "chatter.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace mbd {
+namespace {
+
+constexpr double invisible = 1e-6;  // of the model's length, or rad: a way between two jumps
+
+}  // namespace
+
+Chatter::Chatter(Instance& instance) : instance_(instance) {
+    const std::size_t count = instance.system.jumps();
+    sides_.resize(count), sides_at_end_.resize(count), jumps_.assign(count, Jump{-INFINITY});
+}
+
+// The greatest acceleration, in units of the model.
+double Chatter::hardest() const {
+    const State& s = instance_.state;
+    double hardest = 0;
+    for (int k = 0; k < instance_.system.nv; ++k) hardest = std::max(hardest, std::fabs(s.a[k]) / instance_.unit(k));
+    return hardest;
+}
+
+void Chatter::see(double h, const Gaps::End& end, long tries) {
+    if (jumps_.empty()) return;
+    const State& s = instance_.state;
+    const double hardest = this->hardest();
+    if (!(hardest * h * h < invisible)) return;
+    const auto sides = [&](double t, const Gaps::End& at, std::vector<double>& out) {
+        const Point p = instance_.point(t, at.q, at.v, s.a.data(), s.lambda.data(), at.x, s.xdot.data(), s.y.data());
+        instance_.system.look_at_jumps(p, instance_.work, out.data());
+    };
+    sides(s.t, {s.q.data(), s.v.data(), s.x.data()}, sides_);
+    sides(s.t + h, end, sides_at_end_);
+    for (std::size_t k = 0; k < jumps_.size(); ++k) {
+        if (sides_[k] == sides_at_end_[k]) continue;
+        Jump& jump = jumps_[k];
+        const double since = s.t + h - jump.met;
+        jump.met = s.t + h;
+        // there and back under this acceleration
+        if (!(hardest * since * since < 8 * invisible)) jump.begin = s.t, jump.first = tries;
+        length_ = tries - jump.first, at_ = k;
+    }
+}
+
+}  // namespace mbd
