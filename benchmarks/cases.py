@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 import mbdfmu as mbd
 from mbdfmu import _solver
+from mbdfmu.analyses.settings import Settings
 from mbdfmu.lowering import lower
 from mbdfmu.schemes import Hht, Scheme
 
 Vector = NDArray[np.float64]
 
 REFERENCES = Path(__file__).parent / "data" / "references.json"
-SMALLEST_STEP = 1e-10  # s
 TOLERANCE = 1e-6  # the default; with fixed steps it only says how far the corrector goes
 
 
@@ -105,8 +105,8 @@ class Ours:
     ) -> Any:
         """A started simulation, by HHT unless a scheme is given; `step` 0 is error control."""
         chosen = scheme or Hht(alpha=alpha)
-        how = chosen.type_name, chosen.native()
-        simulation = _solver.Simulation(self.system, *how, tolerance, step, 0, 0, SMALLEST_STEP)
+        _, _, *steps = Settings(tolerance=tolerance, step=step or None).native()
+        simulation = _solver.Simulation(self.system, chosen.type_name, chosen.native(), *steps)
         simulation.start()
         return simulation
 

@@ -14,8 +14,8 @@ from timing import Record, interleaved
 
 from mbdfmu import Body, Marker, Model, Parameter, _solver
 from mbdfmu.forces import VectorForce
+from mbdfmu.analyses.settings import Settings
 from mbdfmu.lowering import lower
-from mbdfmu.schemes import Hht
 
 SIZES = (100, 200, 400)
 T_END, STEP = 0.2, 1e-3  # s
@@ -70,7 +70,7 @@ def _record(count: int, seconds: float) -> Record:
 
 def _run(system: Any, tolerance: float = 1e-6) -> tuple[float, Any]:
     """CPU seconds of one simulation, and the coordinates at its end."""
-    simulation = _solver.Simulation(system, "hht", Hht().native(), tolerance, STEP, 0, 0, 1e-10)
+    simulation = _solver.Simulation(system, *Settings(tolerance=tolerance, step=STEP).native())
     simulation.start()
     begin = time.process_time()
     simulation.advance(T_END)

@@ -131,6 +131,7 @@ class _Lowering:
         self.kernels = kernels
         self.constants = _Constants(model.graph)
         self.tables: dict[str, list[int]] = {table: [] for table in TABLES}
+        self.elements: dict[str, list[str]] = {table: [] for table in TABLES}  # what an error calls them
         self.spatial = [b.name for b in model.bodies] if model.dimensions == 3 else []
         self.body = {b.name: k for k, b in enumerate(model.bodies)} | {GROUND: -1}
         self.q = {c.name: k for k, c in enumerate(model.coordinates)}
@@ -248,6 +249,7 @@ class _Lowering:
         i, j = (self.body[end] for end in constraint.ends)
         at = self.constants.block(kernel.constants, f"a dimension of {constraint.label}")
         self.tables[kernel.table] += [i, j, row, at]
+        self.elements[kernel.table].append(constraint.label)
         return True
 
     def _expression_row(self, constraint: Constraint, row: Row, index: int) -> None:
@@ -280,6 +282,7 @@ class _Lowering:
         i, j = (self.body[frame.body] for frame in force.ends)
         at = self.constants.block(kernel.constants, f"a value of force '{force.name}'")
         self.tables[kernel.table] += [i, j, 0, at]
+        self.elements[kernel.table].append(f"force '{force.name}'")
         return True
 
     def _bounds(self) -> dict[str, bytes]:
@@ -519,10 +522,16 @@ class _Lowering:
         return [w for w in self.m.written if not _only(w.node, _P)]
 
     def _constant_names(self) -> list[str]:
-        """Those of expressions of parameters that stand in one of the user's bear its text."""
+        """Those of expressions of parameters bear the text of the user's that they are, or stand in."""
         places, names = self.constants.anonymous, list(self.constants.names)
+        whole: dict[Node, list[int]] = {}
+        for k, node in enumerate(self.constants.nodes):
+            if node not in places and node.args:
+                whole.setdefault(node, []).append(k)
         seen: set[Node] = set()
-        for w in self.m.written if places else ():
+        for w in self.m.written if places or whole else ():
+            if same := whole.get(w.node):  # in the order of the model, if there are several
+                names[same.pop(0)] = _as_written(w)
             waiting = [w.node]
             while waiting:
                 node = waiting.pop()
@@ -562,6 +571,7 @@ class _Lowering:
             "clabels": lines(i.label for i in self.m.initials),
             "ckinds": ints(k for kind in kinds for k in kind),
             "cnames": lines(self._constant_names()),
+            "enames": lines(name for table in TABLES for name in self.elements[table]),
             "wlabels": lines(map(_as_written, self._written)),
             "labels": lines(labels),
             "nodes": ints(numbers[group] for group in groups),

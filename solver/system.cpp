@@ -206,6 +206,9 @@ void System::read_names(const Blob& blob) {
         branches_meet = branches_meet || row >= 0;
     }
     read_lines("wlabels", written_labels_, written_.outputs());
+    int elements = 0;
+    each_table([&](auto, const std::vector<Element>& table) { elements += static_cast<int>(table.size()); });
+    read_lines("enames", element_labels_, elements);
     const auto levels = blob.ints("levels");
     if (levels.size() != static_cast<std::size_t>(nc)) damaged("the table of levels has the wrong size");
     for (int l : levels) {
@@ -852,6 +855,27 @@ std::string System::culprit_of_signal(const Point& given, Workspace& w, int sign
     return signals_.culprit(w.registers.data(), index);
 }
 
+std::string System::odd_element(const Point& point, Workspace& w) const {
+    std::vector<double> r(n());
+    const Evaluation e = run_kernels<false>(point, {}, w, r.data(), nullptr, nullptr);
+    std::string found;
+    std::size_t k = 0;
+    each_table([&](auto kernel, const std::vector<Element>& table) {
+        for (const auto& element : table) {
+            Evaluation alone = e;
+            std::fill(r.begin(), r.end(), 0.0);
+            decltype(kernel)::template evaluate<false>(element, alone);
+            if (found.empty() && !std::all_of(r.begin(), r.end(), [](double x) { return std::isfinite(x); }))
+                found = element_labels_[k] +
+                        " is not finite: where its ends coincide it has no direction, and its "
+                        "values must not be too large; begin elsewhere, give it an axis, or take "
+                        "a bushing";
+            ++k;
+        }
+    });
+    return found;
+}
+
 void System::look_at_jumps(const Point& given, Workspace& w, double* out) const {
     written_.run(prepared(given, w), w.registers.data());
     for (std::size_t k = 0; k < jumps_.size(); ++k) out[k] = written_.side(w.registers.data(), jumps_[k]);
@@ -870,6 +894,8 @@ std::string System::not_finite(const Point& given, Workspace& w) const {
     for (int k = 0; k < written_.outputs(); ++k)
         if (!std::isfinite(written_.output(w.registers.data(), k)))
             return written_labels_[k] + " is not finite: " + written_.culprit(w.registers.data(), k);
+    if (const std::string found = odd_element(prepared(given, w), w); !found.empty()) return found;
+    written_.run(prepared(given, w), w.registers.data());
     for (int k = 0; k < written_.outputs(); ++k)
         if (const std::string found = written_.steep(w.registers.data(), k); !found.empty())
             return written_labels_[k] + " has no finite slope: " + found;

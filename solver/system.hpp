@@ -122,10 +122,12 @@ public:
     std::string culprit_of_setting(const Workspace& w, int k) const;
     // The operation, with its operands, that makes a signal not finite at `point`.
     std::string culprit_of_signal(const Point& point, Workspace& w, int signal) const;
-    // The user's expression that is not finite at `point`, and the operation in it; empty where all are.
+    // The user's expression that is not finite at `point`, and the operation in it, or the element; empty where all
+    // are.
     std::string not_finite(const Point& point, Workspace& w) const;
     // Where the user's expressions may jump: how often, on which side of each they are at `point`, and in which one.
     std::size_t jumps() const { return jumps_.size(); }
+    std::string odd_element(const Point& prepared, Workspace& w) const;
     void look_at_jumps(const Point& point, Workspace& w, double* out) const;
     std::string jump_label(std::size_t jump) const;
     int signal_count() const { return static_cast<int>(addresses_.size()); }
@@ -216,7 +218,7 @@ private:
     Tape breaks_, parameters_, residual_, derivative_, derivative1_, constraints_, rates_, monitor_, conditions_,
         signals_, indicators_, gaps_, settings_, written_, function_inputs_;
     int outside_ = 0;  // numbers in space OUTSIDE
-    std::vector<std::string> written_labels_;
+    std::vector<std::string> written_labels_, element_labels_;
     std::vector<std::int32_t> jumps_;  // instructions of `written_`
     std::vector<std::int32_t> residual_rows_, constraint_rows_, rate_rows_;
     std::vector<Entry> entries_;

@@ -8,11 +8,11 @@ import pytest
 
 import mbdfmu as mbd
 from mbdfmu import _solver
+from mbdfmu.analyses.settings import Settings
 from mbdfmu.blob import pack
 from mbdfmu.description import Description
 from mbdfmu.errors import ModelError, StepFailed
 from mbdfmu.lowering import lower
-from mbdfmu.schemes import Hht
 
 OWN_ERRORS = (ModelError, StepFailed, _solver.NativeModelError, _solver.NativeStepFailed)
 HEADER = 32
@@ -39,7 +39,7 @@ def with_a_memory() -> Description:
 def run(blob: bytes) -> None:
     """Whatever the numbers are now: read, start, step, report."""
     system = _solver.System(blob)
-    simulation = _solver.Simulation(system, "hht", Hht().native(), 1e-4, 0.0, 0.0, 0.0, 1e-6)
+    simulation = _solver.Simulation(system, *Settings(tolerance=1e-4, smallest_step=1e-6).native())
     simulation.start(correct=True)
     simulation.advance(1e-3, limit=5)
     simulation.report()

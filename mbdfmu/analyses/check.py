@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.analyses.compiled import CompiledModel, Vector
-from mbdfmu.analyses.notes import assembled, moved, unreal_inertias
+from mbdfmu.analyses.notes import assembled, large_angles, moved, unreal_inertias
 from mbdfmu.analyses.redundancy import Redundancy, redundancies
 from mbdfmu.errors import ModelError, StepFailed
 from mbdfmu.expressions import Node, evaluate
@@ -146,6 +146,7 @@ def _counted(model: SymbolicModel, q: Vector, pose: Vector, openings: Sequence[O
 def _notes(model: SymbolicModel, q: Vector, start: Vector | None, length: float) -> Iterator[str]:
     if model.dimensions == 3:
         yield from unreal_inertias(model, _tensors(model))
+    yield from large_angles(model.description)
     if model.initials and start is not None:
         yield assembled(model, q, start, CLOSED * max(length, 1.0))
     off = [c.label for c in model.constraints if not c.active]

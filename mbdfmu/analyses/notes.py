@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from numbers import Real
 
 import numpy as np
 
 from mbdfmu.analyses.compiled import Vector
 from mbdfmu.analyses.redundancy import Redundancy
+from mbdfmu.description.parts import Element
 from mbdfmu.expressions import OPCODES, Node
 from mbdfmu.signals import SymbolicModel
 
@@ -32,6 +34,29 @@ def unreal_inertias(model: SymbolicModel, tensors: Vector) -> Iterator[str]:
         if moments[k] > (a + b) * (1 + ROUNDING):
             what = names[k].format(moments[k])
             yield f"body '{body.name}': {what} exceeds the sum of the others ({a:g} + {b:g}): no rigid body has that"
+
+
+def large_angles(element: Element, path: str = "") -> Iterator[str]:
+    """Numbers beyond a full turn where a file wants rad: degrees, most likely."""
+    angles = {name for name, unit in element.units().items() if unit == "rad"}
+    for name in type(element).model_fields:
+        for where, value in _leaves(f"{path}{name}", getattr(element, name)):
+            if isinstance(value, Element):
+                yield from large_angles(value, f"{where}.")
+            elif name in angles and isinstance(value, Real) and abs(value) > 2 * math.pi:
+                yield f'{where} is {value:g} rad, more than a full turn; degrees are written "{value:g}*deg"'
+
+
+def _leaves(path: str, value: object) -> Iterator[tuple[str, object]]:
+    """What mappings and lists hold, with its place."""
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _leaves(f"{path}.{key}", one)
+    elif isinstance(value, tuple | list):
+        for k, one in enumerate(value):
+            yield from _leaves(f"{path}[{k}]", one)
+    else:
+        yield path, value
 
 
 class HalfTurns:

@@ -21,6 +21,7 @@ from mbdfmu.analyses.native import _solver, translated
 from mbdfmu.analyses.notes import (
     HalfTurns,
     failing,
+    large_angles,
     other_steps,
     shared_reactions,
     unfollowed_blow,
@@ -152,7 +153,7 @@ class Simulation:
         shared, unmet = shared_reactions(self.redundancies, self._model), unmet_switches(self._unmet)
         turned = self._half_turns.notes()
         steps = other_steps(self._fixed_step, self._first_interval)
-        begun = [*self._rest_notes, *self._begun, *begun, *steps]
+        begun = [*large_angles(self._model.description), *self._rest_notes, *self._begun, *begun, *steps]
         return [*begun, *turned, *moved, *blows, *gaps, *failed, *shared, *unmet]
 
     def catch_up(self) -> None:

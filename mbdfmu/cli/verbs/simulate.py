@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mbdfmu.analyses.settings import MOST
 from mbdfmu.cli.delivery import deliver, kept
 from mbdfmu.cli.drawing import need_matplotlib
 from mbdfmu.cli.printing import example
@@ -120,7 +119,7 @@ class Request:
 @click.option("--largest-step", type=positive, metavar="SECONDS", help="Largest step; no limit if not given.")
 @click.option("--smallest-step", type=positive, metavar="SECONDS", help="Below it a run ends; 1e-10 if not given.")
 @click.option(
-    "--most-steps", type=click.IntRange(1, MOST - 1), metavar="COUNT",
+    "--most-steps", type=click.IntRange(1, 2**31 - 1), metavar="COUNT",
     help="Tries of a step from one output to the next; 1000000 if not given.",
 )  # fmt: skip
 @click.option(
