@@ -13,8 +13,8 @@ import numpy as np
 from timing import Record, interleaved
 
 from mbdfmu import Body, Marker, Model, Parameter, _solver
-from mbdfmu.forces import VectorForce
 from mbdfmu.analyses.settings import Settings
+from mbdfmu.forces import VectorForce
 from mbdfmu.lowering import lower
 
 SIZES = (100, 200, 400)
