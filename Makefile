@@ -137,10 +137,12 @@ sanitize-threads: $(STAMP) ## FMUs in many threads, with a library that tells ra
 		$(BIN)/python -m pytest tests/test_instances.py -k threads
 
 # Run from an empty folder: at the root Python would find ./mbdfmu, which has no compiled core.
-wheel: tools ## build the wheel, install it into a fresh environment and use it there
+# Compiled in the folder of the editable install, which has the same objects.
+wheel: $(STAMP) ## build the wheel, install it into a fresh environment and use it there
 	rm -rf build/wheel && mkdir -p build/wheel/empty
 	$(PYTHON) -m venv build/wheel/venv
-	build/wheel/venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir build/wheel \
+		-C build-dir=$$(ls -td build/editable-* | head -1) .
 	build/wheel/venv/bin/python -m pip install --quiet build/wheel/*.whl
 	cd build/wheel/empty && ../venv/bin/python -c 'import mbdfmu, mbdfmu._solver' && ../venv/bin/mbdfmu list models
 	cd build/wheel/empty && ../venv/bin/mbdfmu list platforms && ../venv/bin/mbdfmu export-fmu slider_crank -o x.fmu && \

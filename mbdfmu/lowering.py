@@ -524,14 +524,8 @@ class _Lowering:
     def _constant_names(self) -> list[str]:
         """Those of expressions of parameters bear the text of the user's that they are, or stand in."""
         places, names = self.constants.anonymous, list(self.constants.names)
-        whole: dict[Node, list[int]] = {}
-        for k, node in enumerate(self.constants.nodes):
-            if node not in places and node.args:
-                whole.setdefault(node, []).append(k)
         seen: set[Node] = set()
-        for w in self.m.written if places or whole else ():
-            if same := whole.get(w.node):  # in the order of the model, if there are several
-                names[same.pop(0)] = _as_written(w)
+        for w in self.m.written if places else ():
             waiting = [w.node]
             while waiting:
                 node = waiting.pop()
@@ -539,7 +533,12 @@ class _Lowering:
                     names[places[node]] = _as_written(w)
                 waiting += [a for a in node.args if a not in seen]
                 seen.add(node)
-        return names
+        whole: dict[Node, Written] = {}
+        for w in self.m.written:
+            if w.node.args and (w.node not in whole or w.path.startswith(whole[w.node].path)):  # the field, if known
+                whole[w.node] = w
+        named = zip(self.constants.nodes, names, strict=True)
+        return [_as_written(whole[node]) if node in whole else name for node, name in named]
 
     def _rows_with_sides(self) -> Iterator[int]:
         """For each side whose branches meet the first row of the primitive that has it, else -1."""

@@ -32,7 +32,7 @@ def counts() -> Callable[..., int]:
 
 # ---------------------------------------------------------------- tests of many parameters
 
-MEMBERS = 4  # of one parametrised test, with --sample
+MEMBERS = 2  # of one parametrised test, with --sample
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

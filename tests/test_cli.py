@@ -115,6 +115,7 @@ RIDE = """{"format_version": 1, "name": "ride", "fmus": {"car": "car.fmu", "skyh
 "experiment": {"stop_time": 1, "step": 0.001}}"""
 
 
+@pytest.mark.by_day(2)
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_examples_of_the_help_run(verb: str) -> None:
     Path("robot.urdf").write_text(ROBOT, encoding="utf-8")  # the folder is the test's own

@@ -42,6 +42,7 @@ def test_eq_9a_is_of_first_order_and_draws_the_positions_along() -> None:
     assert orders("pi_actuator", 1, 400, states="paper", rho=0.95) == pytest.approx(dict.fromkeys("qXY", 1.0), abs=0.05)
 
 
+@pytest.mark.by_day(1)
 @pytest.mark.parametrize(("states", "exponent"), [("corrected", -1 / 3), ("paper", -1 / 2)])
 def test_steps_follow_the_tolerance(states: str, exponent: float) -> None:
     """Eqs. 37b and 38b: the error of X by eq. 9a is of second order only."""

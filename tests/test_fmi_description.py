@@ -483,7 +483,7 @@ def test_a_model_without_inputs_and_outputs(runtime: str, interface: str, tmp_pa
     assert result["x"][-1] == pytest.approx(np.exp(-1.0), abs=1e-4)  # tolerance 1e-6 of each step
 
 
-@pytest.mark.by_day(1)
+@pytest.mark.nightly
 @pytest.mark.parametrize(("runtime", "interface"), KINDS)
 def test_a_thousand_outputs(runtime: str, interface: str, tmp_path: Path) -> None:
     model = mbd.Model("wide")

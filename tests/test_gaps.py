@@ -244,7 +244,7 @@ def test_a_stop_that_is_left_stands_in_nobodys_way(scheme: str, bounds: dict[str
     assert abs(result["ball.vx"][-1]) == pytest.approx(math.sqrt(1100) * abs(next(iter(bounds.values())) - 0.3))
 
 
-@pytest.mark.by_day(1)
+@pytest.mark.nightly
 @pytest.mark.parametrize("dimensions", [2, 3])
 def test_gaps_say_how_fast_they_change(dimensions: int) -> None:
     """Of every registered force that has one: the rate is that of the value, by differences."""

@@ -107,7 +107,7 @@ def test_a_speed_that_an_input_prescribes_has_the_acceleration_that_is_set_with_
         assert fmu.look("cart.ax") == pytest.approx([0.7])
 
 
-@pytest.mark.by_day(1)
+@pytest.mark.nightly
 @pytest.mark.parametrize(("points", "step"), [(1000, 1.0), (5000, 0.5)])
 def test_inputs_of_many_points_are_followed_between_few_points_of_output(
     points: int, step: float, tmp_path: Path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from pythonfmu.builder import FmuBuilder
 import mbdfmu as mbd
 from mbdfmu.blocks import Pid
 from mbdfmu.cli import main
+from mbdfmu.description import Description
 from mbdfmu.fmi.integrating import _Evaluations
 from mbdfmu.forces import Translational, VectorForce
 from mbdfmu.joints import Prismatic
@@ -453,3 +455,50 @@ def test_a_foreign_fmu_for_model_exchange_is_named() -> None:
     fmu.setTime(0.25)
     with pytest.raises(mbd.StepFailed, match=r"FMU 'odd' gave out inf for 'y1' at t = 0\.25 s, which is not finite"):
         fmu.getReal(vr=[0, 1])
+
+
+# ---------------------------------------------------------------- names of what has no value
+
+
+def hung_on(force: dict[str, Any], **more: Any) -> mbd.Model:
+    """A body at the origin, on a force from the ground."""
+    return mbd.Model.from_description(
+        Description(
+            **{
+                "format_version": 1, "name": "hung", "gravity": [0, -9.81], "bodies": {"a": {"mass": 1, "inertia": 1}},
+                "forces": {"other": {"type": "translational", "i": {"body": "ground", "at": [0, 1]},
+                                     "j": {"body": "a"}},
+                           "s": {"i": {"body": "ground"}, "j": {"body": "a"}, **force}},
+                **more,
+            }
+        )
+    )  # fmt: skip
+
+
+def test_a_spring_whose_ends_coincide_is_named() -> None:
+    model = hung_on({"type": "translational", "stiffness": 100, "free_length": 0.5})
+    with pytest.raises(mbd.StepFailed, match=r"force 's' is not finite: where its ends coincide it has no direction"):
+        model.simulate(1.0, 0.1)
+
+
+@pytest.mark.parametrize("text", ["1/d", "sqrt(d - 1)"])
+def test_an_expression_of_parameters_is_named(text: str) -> None:
+    model = hung_on(
+        {"type": "translational", "stiffness": text, "axis": [1, 0]}, parameters={"d": {"value": 0.0}},
+    )  # fmt: skip
+    with pytest.raises(mbd.ModelError) as caught:
+        model.simulate(1.0, 0.1)
+    assert f"forces.s.stiffness: {text} is not a finite number" in str(caught.value)
+
+
+def test_an_angle_in_degrees_is_noted() -> None:
+    """In bodies and forces; a start may well be many turns, so that it is no error."""
+    spring = {"type": "rotational", "stiffness": 1, "free_angle": -90}
+    model = hung_on(spring, bodies={"a": {"mass": 1, "inertia": 1, "angle": 30, "position": [0, 0.5]}})
+    notes = [note for note in model.simulate(0.1, 0.1).notes if "full turn" in note]
+    assert notes == [
+        'bodies.a.angle is 30 rad, more than a full turn; degrees are written "30*deg"',
+        'forces.s.free_angle is -90 rad, more than a full turn; degrees are written "-90*deg"',
+    ]
+    modest = hung_on(spring | {"free_angle": "720*deg"}, bodies={"a": {"mass": 1, "inertia": 1, "angle": 6.2}})
+    assert not any("full turn" in note for note in modest.start().notes)
