@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from numbers import Real
 
 import numpy as np
 
@@ -43,7 +42,7 @@ def large_angles(element: Element, path: str = "") -> Iterator[str]:
         for where, value in _leaves(f"{path}{name}", getattr(element, name)):
             if isinstance(value, Element):
                 yield from large_angles(value, f"{where}.")
-            elif name in angles and isinstance(value, Real) and abs(value) > 2 * math.pi:
+            elif name in angles and isinstance(value, float | int) and abs(value) > 2 * math.pi:
                 yield f'{where} is {value:g} rad, more than a full turn; degrees are written "{value:g}*deg"'
 
 
