@@ -409,3 +409,13 @@ def test_tube_agrees_with_its_definition():
             ends = np.interp([t - reach, t + reach], knots, y)
             assert low[k] == pytest.approx(min([*near, *ends]), abs=1e-12)
             assert high[k] == pytest.approx(max([*near, *ends]), abs=1e-12)
+
+
+def test_a_swing_whose_end_is_a_jump_at_a_row_is_no_news():
+    """The row before the jump, the two at it: half of the rise and the jump lie between the same two times."""
+    curve = Result([0.0, 0.1, 0.2, 0.2, 0.3], {"y": [0.0, 0.0, 1.0, 0.0, 0.0]})
+    assert compare(curve, curve, rtol=1e-6).passed
+    finer = Result([0.0, 0.1, 0.15, 0.2, 0.2, 0.25, 0.3], {"y": [0.0, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0]})
+    assert compare(finer, curve, rtol=1e-6).passed
+    swinging = Result([0.0, 0.1, 0.13, 0.16, 0.2, 0.2, 0.3], {"y": [0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0]})
+    assert not compare(swinging, curve, rtol=1e-6).passed
