@@ -679,6 +679,7 @@ def test_an_entry_that_does_not_fit_is_refused(entry, reason):
     assert problem.startswith(reason)
 
 
+@pytest.mark.nightly
 def test_the_schema_knows_models_inside_models():
     jsonschema = pytest.importorskip("jsonschema")
     data = model(submodels={"part": {"model": FLAT, "position": [1, 2], "parameters": {"left.k": "2*w"}}})

@@ -13,6 +13,8 @@ import pytest
 
 import mbdfmu as mbd
 
+pytestmark = pytest.mark.nightly  # minutes of driving and of coupled runs
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 

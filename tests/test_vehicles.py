@@ -229,6 +229,7 @@ def test_split_friction_turns_the_car_to_the_side_that_grips() -> None:
     assert result["car.yaw"][-1] < -0.02
 
 
+@pytest.mark.nightly
 def test_a_bump_passes_below_both_axles() -> None:
     """At 20 m/s a bump of 6 m at x = 10 m: front wheels rise before rear ones, and the car lands where it was."""
     bump = mbd.models.load("full_vehicle", height="0.08*havsin(abs({x} - 13), 0, 1, 3, 0)")
