@@ -535,8 +535,9 @@ class _Lowering:
                 seen.add(node)
         whole: dict[Node, Written] = {}
         for w in self.m.written:
-            if w.node.args and (w.node not in whole or w.path.startswith(whole[w.node].path)):  # the field, if known
-                whole[w.node] = w
+            known = whole.get(w.node)
+            if w.node.args and (known is None or w.path.startswith(f"{known.path.partition('[')[0]}.")):
+                whole[w.node] = w  # with its field, where that comes later
         named = zip(self.constants.nodes, names, strict=True)
         return [_as_written(whole[node]) if node in whole else name for node, name in named]
 

@@ -12,7 +12,13 @@ constexpr double invisible = 1e-6;  // of the model's length, or rad: a way betw
 
 Chatter::Chatter(Instance& instance) : instance_(instance) {
     const std::size_t count = instance.system.jumps();
-    sides_.resize(count), sides_at_end_.resize(count), jumps_.assign(count, Jump{-INFINITY});
+    sides_.resize(count), sides_at_end_.resize(count), jumps_.resize(count);
+    forget();
+}
+
+void Chatter::forget() {
+    for (Jump& jump : jumps_) jump = Jump{-INFINITY};
+    length_ = 0;
 }
 
 // The greatest acceleration, in units of the model.
@@ -35,12 +41,15 @@ void Chatter::see(double h, const Gaps::End& end, long tries) {
     sides(s.t, {s.q.data(), s.v.data(), s.x.data()}, sides_);
     sides(s.t + h, end, sides_at_end_);
     for (std::size_t k = 0; k < jumps_.size(); ++k) {
-        if (sides_[k] == sides_at_end_[k]) continue;
+        const double from = sides_[k], to = sides_at_end_[k];
+        if (from == to || std::isnan(to)) continue;
         Jump& jump = jumps_[k];
+        // A refused try is made again; a floor() that rises comes to sides where it has not been.
+        const bool again = (from == jump.from && to == jump.to) || (from == jump.to && to == jump.from);
         const double since = s.t + h - jump.met;
-        jump.met = s.t + h;
+        jump.met = s.t + h, jump.from = from, jump.to = to;
         // there and back under this acceleration
-        if (!(hardest * since * since < 8 * invisible)) jump.begin = s.t, jump.first = tries;
+        if (!again || !(hardest * since * since < 8 * invisible)) jump.begin = s.t, jump.first = tries;
         length_ = tries - jump.first, at_ = k;
     }
 }

@@ -17,13 +17,15 @@ public:
     void see(double h, const Gaps::End& end, long tries);
     // Tries in which the law that jumped last has done no more than that, and since when.
     long length() const { return length_; }
+    void forget();  // another motion begins
     double begin() const { return jumps_.empty() ? 0 : jumps_[at_].begin; }
     std::string label() const { return instance_.system.jump_label(at_); }
 
 private:
     struct Jump {
-        double met, begin = 0;  // when: the last time, and the first one of those that follow each other
-        long first = 0;         // try of that
+        double met, begin = 0;    // when: the last time, and the first one of those that follow each other
+        double from = 0, to = 0;  // its sides
+        long first = 0;           // try
     };
     Instance& instance_;
     std::vector<Jump> jumps_;

@@ -71,6 +71,7 @@ void Driver::start() {
     instance_.state.before.clear();
     fastest_.assign(instance_.system.nv, 0);
     blows_.most[0] = blows_.most[1] = 0;
+    forget_tries();
     scheme_->start(instance_);
     watch();
 }
@@ -117,6 +118,7 @@ void Driver::restore(const State& saved) {
     jumps_.erase(std::remove_if(jumps_.begin(), jumps_.end(), later), jumps_.end());
     if (blows_.stop.t > saved.t) blows_.stop = {};
     if (blows_.swing.t > saved.t) blows_.swing = {};
+    forget_tries();
     waiting_ = false;
 }
 
@@ -157,28 +159,35 @@ void Driver::allow_tries(double t) {
     tries_before_ = tries();
 }
 
-void Driver::check_budget() const {
+void Driver::forget_tries() {
+    target_ = -1;
+    chatter_.forget();
+}
+
+void Driver::check_budget() {
     const State& s = instance_.state;
-    const long spent = tries() - tries_before_;
-    const bool chatters = static_cast<double>(chatter_.length()) >= options_.most_steps;
+    const long spent = tries() - tries_before_, jumping = chatter_.length();
+    const bool chatters = static_cast<double>(jumping) >= options_.most_steps;
     if (!chatters && static_cast<double>(spent) < options_.most_steps) return;
-    const std::string more = "; most_steps, " + shown(options_.most_steps) + ", allows more";
-    if (chatters || 2 * chatter_.length() > spent)
-        throw StepFailed(chatter_.label() + " jumps to and fro: " + std::to_string(chatter_.length()) +
-                         " tries of a step from t = " + shown(chatter_.begin()) + " s to " + shown(s.t) +
-                         " s did no more than follow its jumps; make it smooth, as tanh(v/v0) for sign(v), or take a "
-                         "'friction' element or an event" +
-                         more);
-    const auto most = std::max_element(statistics.failed_at.begin(), statistics.failed_at.end());
-    const bool failed = most != statistics.failed_at.end() && *most > 0;
-    throw StepFailed(
-        "the motion takes " + std::to_string(spent) + " tries of a step from t = " + shown(begin_) + " s to " +
-        shown(s.t) + " s, on its way to " + shown(target_) + " s (" + std::to_string(statistics.rejected) +
-        " of the whole run were refused, " + std::to_string(statistics.restarts) + " follow events" +
-        (failed ? "; most failed at " + instance_.label(static_cast<int>(most - statistics.failed_at.begin())) : "") +
-        "); check forces that change very fast or jump, events that follow each other without end, and the "
-        "tolerance" +
-        more);
+    std::string text;
+    if (chatters || 2 * jumping > spent) {
+        text = chatter_.label() + " jumps to and fro: " + std::to_string(jumping) +
+               " tries of a step from t = " + shown(chatter_.begin()) + " s to " + shown(s.t) +
+               " s did no more than follow its jumps; make it smooth, as tanh(v/v0) for sign(v), or take a 'friction' "
+               "element or an event";
+    } else {
+        const auto most = std::max_element(statistics.failed_at.begin(), statistics.failed_at.end());
+        const bool failed = most != statistics.failed_at.end() && *most > 0;
+        text = "the motion takes " + std::to_string(spent) + " tries of a step from t = " + shown(begin_) + " s to " +
+               shown(s.t) + " s, on its way to " + shown(target_) + " s (" + std::to_string(statistics.rejected) +
+               " of the whole run were refused, " + std::to_string(statistics.restarts) + " follow events" +
+               (failed ? "; most failed at " + instance_.label(static_cast<int>(most - statistics.failed_at.begin()))
+                       : "") +
+               "); check forces that change very fast or jump, events that follow each other without end, and the "
+               "tolerance";
+    }
+    forget_tries();  // whoever goes on has mended something, or wants to
+    throw StepFailed(text + "; most_steps, " + shown(options_.most_steps) + ", allows more");
 }
 
 // Steps that are too long for stiff forces make a motion grow without any step that fails.

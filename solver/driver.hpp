@@ -94,7 +94,8 @@ private:
         return statistics.restarts + (options_.step > 0 ? 0 : statistics.steps + statistics.rejected);
     }
     void allow_tries(double t);
-    void check_budget() const;
+    void forget_tries();
+    void check_budget();
 
     // ---- what changes at one instant (breaks.cpp)
     bool reported_ = false;  // whether what is reported is that of the state

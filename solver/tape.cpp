@@ -291,7 +291,9 @@ std::vector<std::int32_t> Tape::jumps() const {
 }
 
 double Tape::side(const double* r, std::int32_t jump) const {
-    return code_[jump].op == SELECT ? r[code_[jump].a] : r[jump];
+    if (code_[jump].op != SELECT) return r[jump];
+    const double condition = r[code_[jump].a];
+    return known(condition) ? condition != 0 : condition;
 }
 
 std::pair<std::int32_t, std::int32_t> Tape::operands(const Instruction& i) {

@@ -80,6 +80,34 @@ def test_the_budget_is_of_one_advance() -> None:
         simulation.advance(100.0)
 
 
+def test_who_goes_back_has_a_budget_of_his_own() -> None:
+    """A master that repeats a step, and a user who has taken the cause away: both failed at once."""
+    simulation = slider("-1e4*a.x").start(start={"a.x": 0.1}, most_steps=300)
+    begin = simulation.save()
+    for _ in range(50):
+        simulation.restore(begin)
+        simulation.advance(0.05)
+    assert simulation.statistics["steps"] > 10 * 300
+    held = slider("-k*sign(a.vx)", parameters={"k": {"value": 3.0, "tunable": True}})
+    simulation = held.start(start={"a.vx": 0.3}, most_steps=FEW)
+    simulation.advance(0.05)
+    before = simulation.save()
+    with pytest.raises(mbd.StepFailed, match="most_steps"):
+        simulation.advance(5.0)
+    simulation.restore(before)
+    simulation["k"] = 0.0
+    simulation.advance(5.0)
+    assert simulation["a.vx"] == pytest.approx(0.15, abs=1e-4)
+
+
+def test_a_staircase_that_is_climbed_does_not_jump_to_and_fro() -> None:
+    """Ten thousand steps of a tenth of a millimetre, which the error control meets one by one."""
+    simulation = slider("200*floor(1e4*a.x)*1e-4 - 20*a.x").start(start={"a.vx": 1.0}, tolerance=1e-8, most_steps=500)
+    for k in range(1, 201):
+        simulation.advance(0.005 * k)
+    assert simulation.statistics["steps"] > 5 * 500
+
+
 def test_events_without_end_are_ended() -> None:
     """Two events that make each other true, a nanosecond apart."""
     states = {"clock": {"rate": "1"}, "count": {"rate": "0"}}

@@ -373,7 +373,7 @@ def test_a_mirrored_element_acts_as_the_mirror_image(case: Case, mirror: str) ->
     ("force", "message"),
     [
         ({"type": "sphere_plane", "radius": "p", "stiffness": 1e4}, "radius of force 'f' must be positive, found 0"),
-        ({"type": "translational", "stiffness": "p - 1"}, "stiffness of force 'f' must be zero or positive, found -1"),
+        ({"type": "translational", "stiffness": "p - 1"}, "f.stiffness: p - 1 must be zero or positive, found -1"),
     ],
 )
 def test_bounds_hold_for_expressions_of_parameters(force: dict[str, Any], message: str) -> None:

@@ -92,10 +92,10 @@ def test_what_has_no_value_decides_nothing(text: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "fields", "found"),
     [
-        ("sphere_box", {"radius": 0.1, "size": [1, "k - 2"]}, r"size\[1\] of force 'c' must be positive, found -1"),
-        ("sphere_plane", {"radius": 0.1, "exponent": "k/2"}, "exponent of force 'c' must be at least 1, found 0.5"),
-        ("sphere_plane", {"radius": 0.1, "restitution": "1 + k", "impact_speed": 1}, "restitution of .* found 2"),
-        ("bushing", {"torsional_stiffness": "k - 2"}, "torsional_stiffness of force 'c' must be zero or positive"),
+        ("sphere_box", {"radius": 0.1, "size": [1, "k - 2"]}, r"c\.size\[1\]: k - 2 must be positive, found -1"),
+        ("sphere_plane", {"radius": 0.1, "exponent": "k/2"}, "forces.c.exponent: k/2 must be at least 1, found 0.5"),
+        ("sphere_plane", {"radius": 0.1, "restitution": "1 + k", "impact_speed": 1}, r"restitution: 1 \+ k must .* 2"),
+        ("bushing", {"torsional_stiffness": "k - 2"}, "torsional_stiffness: k - 2 must be zero or positive"),
         ("bump_stop", {"lower": "2*k", "upper": 1.5}, "upper minus lower of force 'c' must be .*, found -0.5"),
     ],
 )
@@ -135,10 +135,10 @@ def test_a_motion_without_value_at_the_start_is_named(value: str) -> None:
 @pytest.mark.parametrize(
     ("add", "name"),
     [
-        (("p", mbd.Parameter(value="1/(k - 2)")), r"parameter 'p' is not .*: 1 / 0"),
+        (("p", mbd.Parameter(value="1/(k - 2)")), r"parameters\.p\.value: 1/\(k - 2\) is not .*: 1 / 0"),
         (("push", VectorForce(i=GROUND, j={"body": "ball"}, force=("ball.x + k/(k - 2)", 0))),
          r"forces\.push\[0\]: ball\.x \+ k/\(k - 2\) is not .*: 2 / 0"),
-        (("s", mbd.State(rate="-s", start="sqrt(1 - k)")), r"start value of state 's' is not .*: sqrt\(-1\)"),
+        (("s", mbd.State(rate="-s", start="sqrt(1 - k)")), r"states\.s\.start: sqrt\(1 - k\) is not .*: sqrt\(-1\)"),
     ],
 )  # fmt: skip
 def test_what_parameters_make_infinite_is_named(add: tuple[str, object], name: str) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mbdfmu as mbd
-from mbdfmu.forces import Rotational, Translational
+from mbdfmu.forces import Rotational
 from mbdfmu.joints import Distance, Fixed, PointOnLine, Prismatic, Revolute
 
 GROUND = {"body": "ground"}
@@ -113,14 +113,6 @@ def test_dead_point_is_named(settings: dict) -> None:
     model.add("drive", mbd.Motion(of="rail.displacement", value=f"{reach} + 0.3*time"))
     with pytest.raises(mbd.StepFailed, match=r"dead point at .*'drive' .*, t = 2\.32"):
         model.simulate(3, 0.1, assemble=True, **settings)
-
-
-def test_coinciding_spring_ends_are_named() -> None:
-    model = mbd.Model("point")
-    model.add("ball", mbd.Body(mass=1, inertia=1))
-    model.add("spring", Translational(i=GROUND, j={"body": "ball"}, stiffness=100))
-    with pytest.raises(mbd.StepFailed, match="body 'ball' x is not finite at t = 0 s; look for a spring"):
-        model.start()
 
 
 def test_mass_that_a_parameter_makes_negative_is_named() -> None:
