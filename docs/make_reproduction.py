@@ -51,12 +51,11 @@ def _paper(paper: Paper, kept: dict[str, str], rows: Rows) -> str:
     for item in paper.items:
         body = kept[item.name] if item.long and item.name in kept else section(item, rows(item))
         parts.append(f"<!-- item: {item.name} -->\n{body}<!-- end -->\n")
-    if paper.errata:
-        parts.append("### Other misprints\n")
-        parts.append("".join(f"* {erratum}.\n" for erratum in paper.errata))
-    if paper.lost:
-        parts.append("### Not reproducible\n")
-        parts.append("".join(f"* {lost.title}: {lost.reason}.\n" for lost in paper.lost))
+    lost = [f"{lost.title}: {lost.reason}" for lost in paper.lost]
+    ends = {"Our findings": paper.findings, "Other misprints": paper.errata, "Not reproducible": lost}
+    for title, points in ends.items():
+        if points:
+            parts.append(f"### {title}\n\n" + "".join(f"* {point}.\n" for point in points))
     return "\n".join(parts)
 
 

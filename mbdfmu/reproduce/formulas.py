@@ -147,8 +147,3 @@ def grid(x: tuple[float, float], y: tuple[float, float], count: int) -> Complex:
     """Midpoints of count x count cells of a rectangle of the complex plane."""
     places = (np.arange(count) + 0.5) / count
     return x[0] + (x[1] - x[0]) * places[None, :] + 1j * (y[0] + (y[1] - y[0]) * places[:, None])
-
-
-def region_area(growth: Growth) -> float:
-    """Area of the stable part of the left half plane, by the midpoint rule; no formula here reaches -3 or 2i."""
-    return float(np.mean(growth(grid((-3, 0), (0, 2), 150)) <= 1)) * 12

@@ -180,6 +180,7 @@ class Paper:
     items: tuple[Item, ...]
     lost: tuple[Lost, ...] = ()
     errata: tuple[str, ...] = ()  # misprints of equations and text that no row shows
+    findings: tuple[str, ...] = ()  # what we found where the paper claims nothing
 
 
 # ---------------------------------------------------------------- numbers as printed

@@ -107,6 +107,7 @@ def _catalogue(found: Sequence[Item]) -> Iterator[str]:
         if items:
             yield f"[{paper.key}] {paper.title}"
             yield columns((item.name, item.title + (" (long)" if item.long else "")) for item in items)
+            yield from (f"  our finding: {finding}" for finding in paper.findings)
             yield from (f"  misprint: {erratum}" for erratum in paper.errata)
             yield from (f"  not reproducible: {lost.title}: {lost.reason}" for lost in paper.lost)
 
