@@ -132,6 +132,7 @@ class _Lowering:
         self.constants = _Constants(model.graph)
         self.tables: dict[str, list[int]] = {table: [] for table in TABLES}
         self.elements: dict[str, list[str]] = {table: [] for table in TABLES}  # what an error calls them
+        self.efforts: list[tuple[str, Node]] = []  # of the others
         self.spatial = [b.name for b in model.bodies] if model.dimensions == 3 else []
         self.body = {b.name: k for k, b in enumerate(model.bodies)} | {GROUND: -1}
         self.q = {c.name: k for k, c in enumerate(model.coordinates)}
@@ -271,6 +272,7 @@ class _Lowering:
             for share in force.load.shares:
                 if not self._kernel_force(force, share.kernel):
                     for effort in share.efforts:
+                        self.efforts.append((f"force '{force.name}'", effort.effort))
                         for v in self._symbols(effort.rate, "v"):
                             self._add_force(v.value[1], -effort.effort * self.graph.diff(effort.rate, v))
 
@@ -360,6 +362,7 @@ class _Lowering:
             "gaps": [node for part in zip(*(gap.nodes for gap in self.m.gaps.values()), strict=True) for node in part],
             "events": [e.indicator for e in self._indicators] + [i.ends for i in self.m.impacts],
             "written": [w.node for w in self._written],
+            "efforts": [effort for _, effort in self.efforts],
             "set": [setting.value for _, setting in self._settings],
         }
         programs["breaks"] = self._breaks([node for name in _MOVING for node in programs[name]], programs["events"])
@@ -573,6 +576,7 @@ class _Lowering:
             "cnames": lines(self._constant_names()),
             "enames": lines(name for table in TABLES for name in self.elements[table]),
             "wlabels": lines(map(_as_written, self._written)),
+            "elabels": lines(label for label, _ in self.efforts),
             "labels": lines(labels),
             "nodes": ints(numbers[group] for group in groups),
             "scales": ints(rotational),

@@ -607,7 +607,8 @@ void Driver::fail(const StepResult& result, double h) {
         text += " (fixed)";
     else
         text += " (the smallest allowed is " + shown(options_.smallest_step) + " s)";
-    if (!result.culprit.empty()) text += "; " + result.culprit;
+    const std::string culprit = result.culprit.empty() ? i.odd_expression("") : result.culprit;
+    if (!culprit.empty()) text += "; " + culprit;
     if (result.worst_unknown >= 0) text += "; worst: " + i.label(result.worst_unknown);
     if (result.worst_row >= 0)
         text += "; joint most open: " + i.label(i.system.nv + result.worst_row) + ", " + shown(result.violation);

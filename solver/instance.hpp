@@ -170,6 +170,8 @@ public:
     void report();
     void signals(double* out);
     // Why a signal is not finite: when, and of which operands.
+    // the expression or element that is not finite at the state
+    std::string odd_expression(const std::string& otherwise);
     std::string why_not_finite(int signal);
     // Gives rows that repeat others their share of the reactions, at the last evaluation of index 1 with derivatives.
     void share_reactions();
@@ -262,8 +264,6 @@ private:
     double fastest(double least, const std::vector<double>& rates) const;
     [[noreturn]] void refuse_singular();
     std::string undetermined() const;
-    // the user's expression that is not finite at the state
-    std::string odd_expression(const std::string& otherwise);
     // ---- closing the joints (assembly.cpp)
     Demands demands(bool velocities);
     Eigen::SparseMatrix<double> mass_matrix() const;

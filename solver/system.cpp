@@ -152,6 +152,7 @@ void System::read_programs(const Blob& blob) {
     monitor_ = Tape(blob, "monitor", all);
     signals_ = Tape(blob, "signal", all);
     written_ = Tape(blob, "written", all);
+    efforts_ = Tape(blob, "efforts", all);
     jumps_ = written_.jumps();
 
     residual_rows_ = blob.ints("rrows");
@@ -206,6 +207,7 @@ void System::read_names(const Blob& blob) {
         branches_meet = branches_meet || row >= 0;
     }
     read_lines("wlabels", written_labels_, written_.outputs());
+    read_lines("elabels", effort_labels_, efforts_.outputs());
     int elements = 0;
     each_table([&](auto, const std::vector<Element>& table) { elements += static_cast<int>(table.size()); });
     read_lines("enames", element_labels_, elements);
@@ -376,9 +378,10 @@ void System::each_joint_table(F&& f) const {
 
 Workspace System::workspace() const {
     Workspace w;
-    w.registers.resize(std::max({residual_.size(), derivative_.size(), constraints_.size(), rates_.size(),
-                                 monitor_.size(), conditions_.size(), signals_.size(), indicators_.size(), gaps_.size(),
-                                 settings_.size(), written_.size(), function_inputs_.size(), breaks_.size()}));
+    w.registers.resize(
+        std::max({residual_.size(), derivative_.size(), constraints_.size(), rates_.size(), monitor_.size(),
+                  conditions_.size(), signals_.size(), indicators_.size(), gaps_.size(), settings_.size(),
+                  written_.size(), efforts_.size(), function_inputs_.size(), breaks_.size()}));
     w.outside_values.resize(outside_);
     w.outside_inputs.resize(function_inputs_.outputs());
     w.turned_by.assign(nq(), std::numeric_limits<double>::quiet_NaN());
@@ -856,6 +859,14 @@ std::string System::culprit_of_signal(const Point& given, Workspace& w, int sign
 }
 
 std::string System::odd_element(const Point& point, Workspace& w) const {
+    constexpr double too_large = 1e100;  // beyond it squares are infinite soon
+    const auto odd = [](double x) { return !(std::fabs(x) < too_large); };
+    const auto because =
+        " is not finite or far too large: where its ends coincide it has no direction, and its "
+        "values must not be too large; begin elsewhere, give it an axis, or take a bushing";
+    efforts_.run(point, w.registers.data());
+    for (int k = 0; k < efforts_.outputs(); ++k)
+        if (odd(efforts_.output(w.registers.data(), k))) return effort_labels_[k] + because;
     std::vector<double> r(n());
     const Evaluation e = run_kernels<false>(point, {}, w, r.data(), nullptr, nullptr);
     std::string found;
@@ -865,11 +876,7 @@ std::string System::odd_element(const Point& point, Workspace& w) const {
             Evaluation alone = e;
             std::fill(r.begin(), r.end(), 0.0);
             decltype(kernel)::template evaluate<false>(element, alone);
-            if (found.empty() && !std::all_of(r.begin(), r.end(), [](double x) { return std::isfinite(x); }))
-                found = element_labels_[k] +
-                        " is not finite: where its ends coincide it has no direction, and its "
-                        "values must not be too large; begin elsewhere, give it an axis, or take "
-                        "a bushing";
+            if (found.empty() && std::any_of(r.begin(), r.end(), odd)) found = element_labels_[k] + because;
             ++k;
         }
     });

@@ -216,9 +216,9 @@ private:
     std::vector<Element> coincident_, angle_, inline_, translational_, rotational_springs_, bushings_;  // planar
     std::vector<Element> coincident3_, perpendicular_, in_plane_, bushings3_;                           // spatial
     Tape breaks_, parameters_, residual_, derivative_, derivative1_, constraints_, rates_, monitor_, conditions_,
-        signals_, indicators_, gaps_, settings_, written_, function_inputs_;
+        signals_, indicators_, gaps_, settings_, written_, efforts_, function_inputs_;
     int outside_ = 0;  // numbers in space OUTSIDE
-    std::vector<std::string> written_labels_, element_labels_;
+    std::vector<std::string> written_labels_, element_labels_, effort_labels_;
     std::vector<std::int32_t> jumps_;  // instructions of `written_`
     std::vector<std::int32_t> residual_rows_, constraint_rows_, rate_rows_;
     std::vector<Entry> entries_;
