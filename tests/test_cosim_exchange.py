@@ -81,9 +81,10 @@ def test_numbers_are_those_of_co_simulation(master: dict[str, object], folder: P
     steps.add("actuator", folder / "actuator.fmu")
     steps.connect("actuator.speed", "mass.speed")
     steps.connect("mass.force", "actuator.force")
-    one, other = (system.simulate(0.4, 0.02, record=RECORD) for system in (both, steps))
-    for name in RECORD:
-        assert one[name] == pytest.approx(other[name], abs=CLOSE)
+    record = [*RECORD, "mass.acceleration"]  # which answers to the force at once
+    one, other = (system.simulate(0.4, 0.02, record=record) for system in (both, steps))
+    for name in record:
+        assert one[name] == pytest.approx(other[name], abs=10 * CLOSE)  # stiffness 40
 
 
 @pytest.mark.parametrize("version", ["fmi2", "fmi3"])
@@ -94,16 +95,17 @@ def test_steps_of_controlled_size_are_taken_back(version: str, folder: Path) -> 
     assert found == pytest.approx(exact(result.time), abs=0.02)  # a few times the tolerance of inputs of size 5
 
 
-@pytest.mark.parametrize("step", [1.0, 0.05])
+@pytest.mark.parametrize(("step", "t_start"), [(1.0, 0.0), (0.05, 0.0), (0.05, -1.0)])
 @pytest.mark.parametrize("version", ["fmi2", "fmi3"])
-def test_events_are_met_inside_of_steps(version: str, step: float, folder: Path) -> None:
-    result = alone(folder, version, wall=1).simulate(1.0, step)
-    assert result["mass.place"] == pytest.approx(np.abs(free(result.time)), abs=CLOSE)
-    result = alone(folder, version, kick=2).simulate(1.0, step)
+def test_events_are_met_inside_of_steps(version: str, step: float, t_start: float, folder: Path) -> None:
+    result = alone(folder, version, wall=1).simulate(t_start + 1, step, t_start=t_start)
+    time = result.time - t_start
+    assert result["mass.place"] == pytest.approx(np.abs(free(time)), abs=CLOSE)
+    result = alone(folder, version, kick=2).simulate(t_start + 1, step, t_start=t_start)
     h = 1e-6
     speed = (free(np.array(0.3 + h)) - free(np.array(0.3 - h))) / (2 * h) + 2
-    after = free(result.time - 0.3, free(np.array(0.3)), speed)
-    assert result["mass.place"] == pytest.approx(np.where(result.time < 0.3, free(result.time), after), abs=CLOSE)
+    after = free(time - 0.3, free(np.array(0.3)), speed)
+    assert result["mass.place"] == pytest.approx(np.where(time < 0.3, free(time), after), abs=CLOSE)
 
 
 @pytest.mark.parametrize("isolate", [False, True])
@@ -126,7 +128,7 @@ def test_which_are_integrated_is_noted_and_failures_bear_their_names(
     system = pair(folder, version)
     assert [note for note in system.simulate(0.02, 0.02).notes if note.startswith("mass: for model exchange")]
     monkeypatch.setenv("ENDING", "error")
-    with pytest.raises(StepFailed, match="FMU 'mass' gave up at t = 0.4 s"):
+    with pytest.raises(StepFailed, match=r"FMU 'mass' gave up at t = 0\.4 s"):
         system.simulate(1.0, 0.2)
 
 

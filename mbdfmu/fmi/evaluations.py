@@ -10,6 +10,7 @@ import numpy as np
 
 from mbdfmu.fmi.calls import DISCARD
 
+TOO_MUCH_WORK = "mxstep steps taken"  # as CVode says it
 _ASKED = ("getDerivatives", "getContinuousStateDerivatives", "getEventIndicators")  # in FMI 2.0 and 3.0
 
 

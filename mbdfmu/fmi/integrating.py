@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mbdfmu.errors import Interrupted, ModelError, StepFailed, how
 from mbdfmu.fmi.calls import PYTHON, WARNING, loading
-from mbdfmu.fmi.evaluations import Evaluations
+from mbdfmu.fmi.evaluations import TOO_MUCH_WORK, Evaluations
 from mbdfmu.fmi.hearing import Messages, take_the_word
 from mbdfmu.fmi.instance import said
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
@@ -33,7 +33,6 @@ _VALUES_SET = tuple(f"Set{type_}" for type_ in PYTHON)
 LAST = 3  # messages that are told of a failure
 # fmpy lets CVode take 500 steps from one of its points to the next; some twenty follow a corner of an input.
 CORNERS = 10  # at most, from one point to the next
-TOO_MUCH_WORK = "mxstep steps taken"  # as CVode says it
 _READ = ("getReal", "getFloat64", "getFloat32")
 _MAY_END = ("completedIntegratorStep", "newDiscreteStates", "updateDiscreteStates")  # the second number says so
 _STORED: dict[str, type] = {"Boolean": np.bool_, "Integer": np.int32, "Enumeration": np.int32}  # else real

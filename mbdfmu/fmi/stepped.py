@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.fmi.calls import DISCARD, ERROR, OK, WARNING, Calls2, Calls3
-from mbdfmu.fmi.evaluations import Evaluations
+from mbdfmu.fmi.evaluations import TOO_MUCH_WORK, Evaluations
 from mbdfmu.fmi.hearing import Messages
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
 
@@ -67,7 +67,6 @@ class _Stepped:
         self, variables: Sequence[FmuVariable], values: NDArray[np.float64], slopes: NDArray[np.float64]
     ) -> Callable[[], int]:
         """A call that lets inputs follow lines during the next step."""
-
         from mbdfmu.fmi.lanes import lanes
 
         moving = [k for k, variable in enumerate(variables) if variable.variability != "discrete"]
@@ -137,7 +136,7 @@ class _Stepped:
         fmu.enterEventMode()
         if ends:
             self._end = self._now
-        elif met_root or asks or self._now >= self._next_event * (1 - NEAR):
+        elif met_root or asks or self._next_event - self._now <= NEAR * abs(self._now):
             self._handle_event()
 
     def _solved(self, target: float) -> tuple[bool, float]:
@@ -146,11 +145,12 @@ class _Stepped:
         try:
             met_root, _, time = solver.step(self._now, target)
         except Exception as error:  # fmpy has no narrower one
-            met_root, time, reason = False, target, str(error)
+            met_root, time, reason = False, target, (solver.error_info or [str(error)])[-1]
         if self._evaluations.failure is not None:
             raise self._evaluations.failure
         if reason:
-            self._give_up(f"CVode comes no further: {reason}")
+            cure = "; take smaller communication steps, or a larger tolerance" if TOO_MUCH_WORK in reason else ""
+            self._give_up(f"CVode comes no further: {reason}{cure}")
         return met_root, time if met_root else target
 
     def _at_present(self) -> Any:

@@ -1,7 +1,7 @@
 /* An FMU of FMI 2.0 and 3.0 for model exchange: place'' = -40 place + force, from 0.5 m at -1 m/s. With wall = 1 its speed
- * turns round at place = 0 (a state event); at t = 0.3 s it gets the speed `kick` (a time event). The environment variable
- * ENDING says where it ends itself: start (the first event), event (a time event at 0.5 s) or step (a completed step from
- * 0.5 s on); with error it has no derivatives after 0.5 s. */
+ * turns round at place = 0 (a state event); after 0.3 s it gets the speed `kick` (a time event). The environment variable
+ * ENDING says where it ends itself: start (the first event), event (a time event after 0.5 s) or step (a completed step
+ * from then on); with error it has no derivatives then. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@ enum { PLACE, SPEED, FORCE, WALL, KICK, RATE, ACCELERATION, VALUES };
 enum { EVENTS = 2 };
 static const double at[EVENTS] = {0.3, 0.5};
 typedef struct {
-    double t, v[VALUES];
+    double begin, t, v[VALUES];
     int passed; /* time events */
 } Instance;
 
@@ -27,6 +27,11 @@ static Instance* made(void) {
     i->v[PLACE] = 0.5, i->v[SPEED] = -1;
     return i;
 }
+static Status begin(Instance* i, double t) {
+    i->begin = i->t = t;
+    return OK;
+}
+static double passed(const Instance* i) { return i->t - i->begin; }
 static Status get(Instance* i, const uint32_t refs[], size_t n, double values[]) {
     i->v[RATE] = i->v[SPEED];
     i->v[ACCELERATION] = -40 * i->v[PLACE] + i->v[FORCE];
@@ -41,7 +46,7 @@ static Status set(Instance* i, const uint32_t refs[], size_t n, const double val
 static int handle(Instance* i) {
     int changed = 0;
     if (i->v[WALL] > 0.5 && i->v[PLACE] <= 0 && i->v[SPEED] < 0) i->v[SPEED] *= -1, changed = 1;
-    for (; i->passed < EVENTS && i->t >= at[i->passed] - 1e-12; ++i->passed)
+    for (; i->passed < EVENTS && passed(i) >= at[i->passed] - 1e-12; ++i->passed)
         if (i->passed == 0) i->v[SPEED] += i->v[KICK], changed = 1;
     return changed;
 }
@@ -94,7 +99,7 @@ BOTH(fmi3, "3.0")
 static Status derivatives(void* c, double rates[], size_t n) {
     const uint32_t refs[] = {RATE, ACCELERATION};
     const Status status = get(c, refs, n, rates);
-    return ends("error") && ((Instance*)c)->t > 0.5 ? ERROR : status;
+    return ends("error") && passed(c) > 0.5 ? ERROR : status;
 }
 static Status get_state(void* c, void** state) {
     *state = *state ? *state : malloc(sizeof(Instance));
@@ -120,8 +125,7 @@ void* fmi2Instantiate(const char* name, int type, const char* guid, const char* 
 }
 Status fmi2SetupExperiment(void* c, int given, double tolerance, double t, int stops, double stop) {
     (void)given, (void)tolerance, (void)stops, (void)stop;
-    ((Instance*)c)->t = t;
-    return OK;
+    return begin(c, t);
 }
 DO(fmi2EnterInitializationMode)
 typedef struct {
@@ -134,13 +138,13 @@ Status fmi2NewDiscreteStates(void* c, EventInfo* info) {
     info->values = handle(i);
     info->terminate = at_the_end(i);
     info->defined = i->passed < EVENTS;
-    info->next = info->defined ? at[i->passed] : 0;
+    info->next = info->defined ? i->begin + at[i->passed] : 0;
     return OK;
 }
 Status fmi2CompletedIntegratorStep(void* c, int final, int* event, int* terminate) {
     (void)final;
     *event = 0;
-    *terminate = ends("step") && ((Instance*)c)->t >= 0.5 - 1e-12;
+    *terminate = ends("step") && passed(c) >= 0.5 - 1e-12;
     return OK;
 }
 Status fmi2GetReal(void* c, const uint32_t refs[], size_t n, double values[]) { return get(c, refs, n, values); }
@@ -157,8 +161,7 @@ void* fmi3InstantiateModelExchange(const char* name, const char* token, const ch
 }
 Status fmi3EnterInitializationMode(void* c, bool given, double tolerance, double t, bool stops, double stop) {
     (void)given, (void)tolerance, (void)stops, (void)stop;
-    ((Instance*)c)->t = t;
-    return OK;
+    return begin(c, t);
 }
 Status fmi3UpdateDiscreteStates(void* c, bool* again, bool* terminate, bool* nominals, bool* values, bool* defined,
                                 double* next) {
