@@ -213,6 +213,16 @@ def test_a_wish_to_end_in_model_exchange_is_no_failure_either(
     assert place == pytest.approx(0.5 * np.cos(pace * time) - np.sin(pace * time) / pace, abs=1e-6)
 
 
+@pytest.mark.parametrize(("version", "called"), [(2, "fmi2GetDerivatives"), (3, "fmi3GetContinuousStateDerivatives")])
+def test_a_failure_of_model_exchange_is_told_by_its_cause(
+    version: int, called: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENDING", "error")
+    with pytest.raises(mbd.StepFailed, match=f"FMU 'Oscillator' gave up: {called} failed") as caught:
+        mbd.fmu.simulate(build_oscillator(tmp_path, version))
+    assert 0.4 < caught.value.result.time[-1] <= 0.5
+
+
 @pytest.mark.parametrize("action", ["print", "garbage"])
 def test_what_an_fmu_prints_or_says_harms_nobody(
     action: str, hostile: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]

@@ -91,7 +91,7 @@ def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
             evaluations.before_the_end = ending
             if signals is not None:
                 _let_inputs_move(fmu, description, signals, run.t_start)
-            with evaluations.ending_well():
+            with evaluations.judged():
                 simulate_fmu(
                     folder, validate=False, fmi_type="ModelExchange", solver="CVode", start_time=run.t_start,
                     stop_time=run.t_end, output_interval=run.step / pieces, relative_tolerance=run.tolerance,
@@ -253,13 +253,13 @@ class _Recorded(Evaluations):
         return answer
 
     @contextmanager
-    def ending_well(self) -> Iterator[None]:
-        """What fmpy raises where an FMU ends at the start, or then fails to terminate, is no failure."""
+    def judged(self) -> Iterator[None]:
+        """Around fmpy, which raises where an FMU ends at the start, and tells what CVode makes of a failure."""
         try:
             yield
-        except Exception:  # fmpy has no narrower one
+        except Exception as error:  # fmpy has no narrower one
             if not self.has_ended:
-                raise
+                raise self.failure or error from None
 
 
 def _logger(messages: Messages) -> Callable[..., None]:

@@ -146,8 +146,10 @@ class _Stepped:
             met_root, _, time = solver.step(self._now, target)
         except Exception as error:  # fmpy has no narrower one
             met_root, time, reason = False, target, (solver.error_info or [str(error)])[-1]
-        if self._evaluations.failure is not None:
-            raise self._evaluations.failure
+        failure = self._evaluations.failure
+        if failure is not None:
+            self._messages.append((ERROR, str(failure)))
+            raise failure
         if reason:
             cure = "; take smaller communication steps, or a larger tolerance" if TOO_MUCH_WORK in reason else ""
             self._give_up(f"CVode comes no further: {reason}{cure}")
