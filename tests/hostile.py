@@ -8,7 +8,6 @@ import sysconfig
 import zipfile
 from pathlib import Path
 
-SOURCE = Path(__file__).parent / "native" / "hostile.c"
 EXPERIMENT = 'startTime="0" stopTime="1" stepSize="0.01"'
 GUID = "{8c4e810f-3df3-4a00-8276-176fa3c9f9e1}"
 DESCRIPTION = f"""<?xml version="1.0" encoding="UTF-8"?>
@@ -40,15 +39,20 @@ DESCRIPTION_3 = f"""<?xml version="1.0" encoding="UTF-8"?>
 
 def build(folder: Path, version: int = 2, edits: dict[str, str] | None = None) -> Path:
     """The FMU for this platform, with other words in its description."""
+    return packed(folder, "hostile", version, DESCRIPTION if version == 2 else DESCRIPTION_3, edits)
+
+
+def packed(folder: Path, name: str, version: int, description: str, edits: dict[str, str] | None) -> Path:
+    """The FMU of a source in C beside the tests, called with a capital letter."""
     compiler = os.environ.get("CC") or (sysconfig.get_config_var("CC") or "cc").split()[0]
-    library = folder / "hostile.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-O0", "-w", str(SOURCE), "-o", str(library), "-lm"], check=True)
-    fmu = folder / "Hostile.fmu"
+    library = folder / f"{name}.so"
+    source = Path(__file__).parent / "native" / f"{name}.c"
+    subprocess.run([compiler, "-shared", "-fPIC", "-O0", "-w", str(source), "-o", str(library), "-lm"], check=True)
+    fmu = folder / f"{name.capitalize()}.fmu"
     with zipfile.ZipFile(fmu, "w") as archive:
-        description = DESCRIPTION if version == 2 else DESCRIPTION_3
         for old, new in (edits or {}).items():
             assert old in description
             description = description.replace(old, new)
         archive.writestr("modelDescription.xml", description)
-        archive.write(library, f"binaries/{'linux64' if version == 2 else 'x86_64-linux'}/hostile.so")
+        archive.write(library, f"binaries/{'linux64' if version == 2 else 'x86_64-linux'}/{name}.so")
     return fmu

@@ -18,7 +18,7 @@ import mbdfmu as mbd
 from mbdfmu.blocks import Pid
 from mbdfmu.cli import main
 from mbdfmu.description import Description
-from mbdfmu.fmi.integrating import _Evaluations
+from mbdfmu.fmi.integrating import _Recorded
 from mbdfmu.forces import Translational, VectorForce
 from mbdfmu.joints import Prismatic
 
@@ -451,7 +451,7 @@ def test_a_foreign_fmu_for_model_exchange_is_named() -> None:
 
     facts = SimpleNamespace(name="odd", variables=[SimpleNamespace(reference=k, name=f"y{k}") for k in range(2)])
     fmu = Loaded()
-    _Evaluations(fmu, facts)
+    _Recorded(fmu, facts, 0.0)
     fmu.setTime(0.25)
     with pytest.raises(mbd.StepFailed, match=r"FMU 'odd' gave out inf for 'y1' at t = 0\.25 s, which is not finite"):
         fmu.getReal(vr=[0, 1])

@@ -20,6 +20,7 @@ from click.testing import CliRunner, Result
 from fmu_suite import Fault, build
 from hostile import EXPERIMENT
 from hostile import build as build_hostile
+from oscillator import build as build_oscillator
 
 import mbdfmu as mbd
 from mbdfmu.cli import main
@@ -192,6 +193,34 @@ def test_a_wish_to_end_is_no_failure_and_its_row_is_kept(
         assert float(rows[-1].split(",")[1]) == pytest.approx(np.sin(6 * end))
     if verb == "record":
         assert command("compare", fmu, isolated).exit_code == 0
+
+
+@pytest.mark.parametrize("isolated", ["--isolate", "--no-isolate"])
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize(("ending", "end"), [("start", 0.0), ("event", 0.5), ("step", 0.5)])
+def test_a_wish_to_end_in_model_exchange_is_no_failure_either(
+    ending: str, end: float, version: int, isolated: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ENDING", ending)
+    done = command("simulate", build_oscillator(tmp_path, version), "-o", "out.csv", isolated)
+    assert done.exit_code == 0, done.output
+    assert f"FMU 'Oscillator' has ended the simulation at t = {end:g} s" in done.output
+    time, place = map(float, Path("out.csv").read_text().splitlines()[-1].split(",")[:2])
+    pace = np.sqrt(40)
+    assert time == pytest.approx(end)
+    # CVode at the tolerance of the FMU, 1e-9 a step
+    assert place == pytest.approx(0.5 * np.cos(pace * time) - np.sin(pace * time) / pace, abs=1e-6)
+
+
+@pytest.mark.parametrize(("version", "called"), [(2, "fmi2GetDerivatives"), (3, "fmi3GetContinuousStateDerivatives")])
+def test_a_failure_of_model_exchange_is_told_by_its_cause(
+    version: int, called: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENDING", "error")
+    with pytest.raises(mbd.StepFailed, match=f"FMU 'Oscillator' gave up: {called} failed") as caught:
+        mbd.fmu.simulate(build_oscillator(tmp_path, version))
+    assert 0.4 < caught.value.result.time[-1] <= 0.5
 
 
 @pytest.mark.parametrize("action", ["print", "garbage"])

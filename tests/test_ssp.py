@@ -13,7 +13,9 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
+from coupled_fmus import actuator, exact
 from lxml import etree
+from oscillator import build as build_oscillator
 
 import mbdfmu as mbd
 from mbdfmu.cosim import System
@@ -576,7 +578,49 @@ def test_foreign_annotations_are_passed_over(fmus: Path, tmp_path: Path) -> None
     assert "give it to simulate(t_start=..): 1 s" in loaded.notes[-1]
 
 
+BOTH_KINDS = {"<ModelExchange": '<CoSimulation modelIdentifier="oscillator"/><ModelExchange'}
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize(("wanted", "edits"), [("ModelExchange", BOTH_KINDS), ("ModelExchange", {}), ("any", {})])
+def test_components_for_model_exchange_are_integrated(
+    wanted: str, edits: dict[str, str], version: int, tmp_path: Path
+) -> None:
+    files = {"mass.fmu": build_oscillator(tmp_path, version, edits),
+             "actuator.fmu": actuator().export_fmu(tmp_path / "actuator.fmu")}  # fmt: skip
+    elements = [component("mass", "mass.fmu", more=f'implementation="{wanted}"'), component("actuator", "actuator.fmu")]
+    body = system(elements, [connection("mass/speed", "actuator/speed"), connection("actuator/force", "mass/force")])
+    loaded = System.load(package_of(tmp_path, body, files))
+    result = loaded.with_master(extrapolation=1).simulate(0.4, 0.02)
+    assert "mass: for model exchange" in " ".join(result.notes) and "actuator: " not in " ".join(result.notes)
+    # second order: 0.06 in one second at this step
+    assert result["mass.place"] == pytest.approx(exact(result.time)[:, 0], abs=0.01)
+    loaded.save(tmp_path / "again.ssp")
+    with zipfile.ZipFile(tmp_path / "again.ssp") as archive:
+        assert archive.read(MAIN).count(b'implementation="ModelExchange"') == 1
+    assert comparable(System.load(tmp_path / "again.ssp")) == comparable(loaded)
+
+
+def test_what_is_for_both_steps_unless_model_exchange_is_wanted(tmp_path: Path) -> None:
+    fmu = build_oscillator(tmp_path, edits=BOTH_KINDS)
+    elements = [component(name, "x.fmu", more=f'implementation="{name}"')
+                for name in ("any", "CoSimulation", "ModelExchange")]  # fmt: skip
+    loaded = System.load(package_of(tmp_path, system(elements), {"x.fmu": fmu}))
+    assert [part.kind for part in loaded.description.fmus.values()] == [None, None, "model exchange"]
+
+
 # ---------------------------------------------------------------- what is refused
+
+
+def test_a_component_of_a_kind_that_its_fmu_is_not_for_is_named(fmus: Path, tmp_path: Path) -> None:
+    elements = [component("mass", "x.fmu", more='implementation="CoSimulation"'),
+                component("sky", "sky.fmu", more='implementation="ModelExchange"')]  # fmt: skip
+    files = {"x.fmu": build_oscillator(tmp_path), "sky.fmu": fmus / "sky.fmu"}
+    found = problems_of(package_of(tmp_path, system(elements), files))
+    assert [re.sub(".*: <Component> ", "", problem.split(";")[0]) for problem in found] == [
+        "'mass' is wanted for co-simulation, its FMU is for model exchange",
+        "'sky' is wanted for model exchange, its FMU is for co-simulation",
+    ]
 
 
 def test_all_findings_come_at_once_with_their_places(fmus: Path, tmp_path: Path) -> None:
@@ -596,7 +640,8 @@ def test_all_findings_come_at_once_with_their_places(fmus: Path, tmp_path: Path)
     ]  # fmt: skip
     found = problems_of(package_of(tmp_path, system(elements, connections), both(fmus)))
     expected = [
-        "<Component> 'sky' is there already", "'part' is no FMU but of type", "'me' is wanted as model exchange",
+        "<Component> 'sky' is there already", "'part' is no FMU but of type",
+        "'me' is wanted for model exchange, its FMU is for co-simulation",
         "'bus' is a signal dictionary", "'lost': 'resources/sly.fmu' is not in the archive; did you mean",
         "'web': 'https://example.org/a.fmu' is no file of the archive", "has no variable 'forse'",
         "element 'cra', which is not in system 'root'; did you mean 'car'",

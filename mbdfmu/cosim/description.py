@@ -60,7 +60,8 @@ class Component(Element):
     start: dict[str, Number] = Field(default_factory=dict)
     inputs: dict[str, Typed] = Field(default_factory=dict)  # constant values of inputs that nothing is coupled to
     step: Annotated[PositiveNumber | None, In("s")] = None  # its own communication step
-    tolerance: PositiveNumber | None = None  # of its solver
+    tolerance: PositiveNumber | None = None  # of its solver, or of ours
+    kind: Literal["co-simulation", "model exchange"] | None = None  # None: the first that it offers
 
     @model_validator(mode="before")
     @classmethod

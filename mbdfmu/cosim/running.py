@@ -21,10 +21,10 @@ from mbdfmu.cosim.slave import LAST, VARIES, Slave
 from mbdfmu.cosim.wiring import Place, wired
 from mbdfmu.errors import ModelError, StepFailed, did_you_mean
 from mbdfmu.fmi.calls import PYTHON
-from mbdfmu.fmi.harness import CO_SIMULATION, checked_inputs, runnable, start_values
+from mbdfmu.fmi.harness import checked_inputs, runnable, start_values
 from mbdfmu.fmi.host import hosting
 from mbdfmu.fmi.instance import Experiment, Instance
-from mbdfmu.fmi.reading import FmuInfo, FmuVariable, info
+from mbdfmu.fmi.reading import MODEL_EXCHANGE, FmuInfo, FmuVariable, info
 from mbdfmu.fmi.remote import Alone, Gone
 from mbdfmu.fmi.running import RECORDABLE, converted
 from mbdfmu.fmi.types import Value
@@ -64,7 +64,7 @@ class Running:
         recorded = self._recorded(record)
         self._wiring = wired(description, self._facts, recorded, given)
         self._check_given(given)
-        self.notes = list(self._wiring.notes)
+        self.notes = [*self._wiring.notes, *self._integrated()]
         self._steps = self._own_steps()
         self._failed = self._is_closed = False
         with ExitStack() as undo:
@@ -123,6 +123,11 @@ class Running:
             )
         leads = master.tolerance is not None and name in self._wiring.sampled
         return Slave(name, instance, step=self._steps[name], repeatable=repeats, varies=varies, leads=leads)
+
+    def _integrated(self) -> list[str]:
+        names = [name for name, facts in self._facts.items() if facts.is_integrated]
+        how = "for model exchange, integrated by fmpy's CVode between communication points"
+        return [f"{', '.join(names)}: {how}"] if names else []
 
     def _own_steps(self) -> dict[str, float | None]:
         """Of all FMUs; under error control those that take samples do so at communication points of their own."""
@@ -386,8 +391,9 @@ def facts_of(description: SystemDescription) -> dict[str, FmuInfo]:
     found, problems = {}, []
     for name, component in description.fmus.items():
         try:
-            found[name] = info(component.fmu)
-            runnable(found[name], CO_SIMULATION)
+            facts = info(component.fmu)
+            is_integrated = runnable(facts, component.kind) == MODEL_EXCHANGE
+            found[name] = facts.for_exchange() if is_integrated else facts
         except ModelError as error:
             problems += [f"fmus.{name}: {problem}" for problem in error.problems]
     if problems:

@@ -69,7 +69,7 @@ class System:
         return str(self._data["name"])
 
     def add(self, name: str, fmu: str | os.PathLike[str], **settings: Any) -> None:
-        """Add an FMU under a name; `settings`: parameters, start, inputs, step, tolerance as in a system file."""
+        """Add an FMU under a name; `settings`: parameters, start, inputs, step, tolerance, kind as in a file."""
         self._put("fmus", name, {"fmu": fmu, **settings})
 
     def connect(self, target: str, source: str, **settings: Any) -> None:

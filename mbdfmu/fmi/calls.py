@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from mbdfmu.fmi.hearing import Messages, callbacks_for, take_the_word
 from mbdfmu.fmi.reading import DESCRIPTION, REALS, FmuInfo, FmuVariable
 from mbdfmu.fmi.types import Value
-from mbdfmu.fmi.unpacking import unpack
 
 PYTHON: dict[str, Callable[[Any], Value]] = {
     **dict.fromkeys(REALS, float),
@@ -53,29 +52,20 @@ def loading() -> Iterator[None]:
             os.chdir(here)
 
 
-def loaded(facts: FmuInfo, folder: str, messages: Messages, *, follows: bool) -> Calls2 | Calls3:
-    """An instance of the FMU, unpacked into the folder; `follows`: inputs may change within steps."""
-    from fmpy import read_model_description
-
-    unpack(facts.path, folder)
-    description = read_model_description(folder, validate=False)
-    kind = Calls2 if facts.fmi_version.startswith("2") else Calls3
-    with loading():
-        return kind(facts, folder, description, messages, follows=follows)
-
-
 class Calls2:
     """FMI 2.0 for co-simulation."""
 
-    version = 2
+    version, kind = 2, "CoSimulation"
 
     def __init__(
         self, facts: FmuInfo, folder: str, description: Any, messages: Messages, *, follows: bool = False
     ) -> None:
-        from fmpy.fmi2 import FMU2Slave
+        from fmpy.fmi2 import FMU2Model, FMU2Slave
 
-        self._fmu = FMU2Slave(
-            guid=description.guid, modelIdentifier=description.coSimulation.modelIdentifier, unzipDirectory=folder,
+        steps = self.kind == "CoSimulation"
+        interface = description.coSimulation if steps else description.modelExchange
+        self._fmu = (FMU2Slave if steps else FMU2Model)(
+            guid=description.guid, modelIdentifier=interface.modelIdentifier, unzipDirectory=folder,
         )  # fmt: skip
         callbacks, self._stop_hearing = callbacks_for(messages)
         try:
@@ -185,7 +175,7 @@ class Calls3:
     FMU through its intermediate updates.
     """
 
-    version = 3
+    version, kind = 3, "CoSimulation"
 
     def __init__(self, facts: FmuInfo, folder: str, description: Any, messages: Messages, *, follows: bool) -> None:
         from fmpy.simulation import instantiate_fmu
@@ -201,7 +191,7 @@ class Calls3:
         self._begin: dict[str, Any] = {}
         self._ended_at: float | None = None
         self.fmu = instantiate_fmu(
-            folder, description, "CoSimulation", debug_logging=True, logger=logger,
+            folder, description, self.kind, debug_logging=True, logger=logger,
             intermediate_update=self._update if self._followed else None,
             required_intermediate_variables=sorted(self._followed) or None,
         )  # fmt: skip

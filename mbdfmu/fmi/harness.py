@@ -23,7 +23,7 @@ from mbdfmu.analyses.simulate import simulate as run
 from mbdfmu.errors import Interrupted, ModelError, StepFailed
 from mbdfmu.fmi.instance import Experiment
 from mbdfmu.fmi.integrating import Integration, integrate, integrate_alone
-from mbdfmu.fmi.reading import KINDS, FmuInfo, FmuVariable, info
+from mbdfmu.fmi.reading import CO_SIMULATION, MODEL_EXCHANGE, FmuInfo, FmuVariable, info
 from mbdfmu.fmi.remote import TIME_LIMIT, Alone, Gone
 from mbdfmu.fmi.running import RECORDABLE, FmuSimulation, converted
 from mbdfmu.fmi.types import Value
@@ -31,7 +31,6 @@ from mbdfmu.fmi.variables import START, structured
 from mbdfmu.results import Result
 from mbdfmu.tabular import Table, foreign_units, read_inputs
 
-CO_SIMULATION, MODEL_EXCHANGE = KINDS["coSimulation"], KINDS["modelExchange"]
 DEFAULT_POINTS = 500  # of output, where nothing is said
 
 

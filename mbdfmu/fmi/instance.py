@@ -17,12 +17,14 @@ from typing import Any
 
 from mbdfmu.errors import Ended, ModelError, StepFailed
 from mbdfmu.files import FULL
-from mbdfmu.fmi.calls import DISCARD, ERROR, FATAL, WARNING, Calls2, Calls3, loaded
+from mbdfmu.fmi.calls import DISCARD, ERROR, FATAL, WARNING, Calls2, Calls3, loading
 from mbdfmu.fmi.hearing import Messages
 from mbdfmu.fmi.host import hosting
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
 from mbdfmu.fmi.remote import Alone, RemoteCalls
+from mbdfmu.fmi.stepped import Exchange2, Exchange3
 from mbdfmu.fmi.types import Value
+from mbdfmu.fmi.unpacking import unpack
 
 Calls = Calls2 | Calls3 | RemoteCalls
 
@@ -231,11 +233,23 @@ def loaded_into(folder: str, facts: FmuInfo, messages: Messages, follows: bool) 
     _check_folder(facts, Path(folder))
     try:
         with hosting():
-            return loaded(facts, folder, messages, follows=follows)
+            return _loaded(facts, folder, messages, follows=follows)
     except Exception as error:  # fmpy has no narrower one
         if isinstance(error, OSError) and error.errno in FULL:
             raise
         raise ModelError(f"{facts.path}: cannot be loaded: {said(messages) or error}") from error
+
+
+def _loaded(facts: FmuInfo, folder: str, messages: Messages, *, follows: bool) -> Calls2 | Calls3:
+    """`follows`: inputs may change within steps."""
+    from fmpy import read_model_description
+
+    unpack(facts.path, folder)
+    description = read_model_description(folder, validate=False)
+    kinds = (Exchange2, Exchange3) if facts.is_integrated else (Calls2, Calls3)
+    kind = kinds[0] if facts.fmi_version.startswith("2") else kinds[1]
+    with loading():
+        return kind(facts, folder, description, messages, follows=follows)
 
 
 def _check_folder(facts: FmuInfo, folder: Path) -> None:

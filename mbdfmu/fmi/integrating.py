@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.errors import Interrupted, ModelError, StepFailed, how
-from mbdfmu.fmi.calls import DISCARD, PYTHON, WARNING, loading
+from mbdfmu.fmi.calls import PYTHON, WARNING, loading
+from mbdfmu.fmi.evaluations import TOO_MUCH_WORK, Evaluations
 from mbdfmu.fmi.hearing import Messages, take_the_word
 from mbdfmu.fmi.instance import said
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
@@ -32,8 +33,6 @@ _VALUES_SET = tuple(f"Set{type_}" for type_ in PYTHON)
 LAST = 3  # messages that are told of a failure
 # fmpy lets CVode take 500 steps from one of its points to the next; some twenty follow a corner of an input.
 CORNERS = 10  # at most, from one point to the next
-TOO_MUCH_WORK = "mxstep steps taken"  # as CVode says it
-_ASKED = ("getDerivatives", "getContinuousStateDerivatives", "getEventIndicators")  # in FMI 2.0 and 3.0
 _READ = ("getReal", "getFloat64", "getFloat32")
 _MAY_END = ("completedIntegratorStep", "newDiscreteStates", "updateDiscreteStates")  # the second number says so
 _STORED: dict[str, type] = {"Boolean": np.bool_, "Integer": np.int32, "Enumeration": np.int32}  # else real
@@ -60,6 +59,7 @@ def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
     the FMU itself wants to go no further (terminateSimulation) a note says so.
     """
     from fmpy import simulate_fmu
+    from fmpy.simulation import Recorder
 
     messages: Messages = []
     steps = told = 0
@@ -78,20 +78,26 @@ def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
             raise Interrupted("cancelled")
         return True
 
+    def ending(time: float) -> None:
+        nonlocal recorded
+        recorded = recorded or Recorder(fmu, description, list(names))  # at the start there is none yet
+        recorded.sample(time, force=True)
+
     signals = _signals(facts, run)
     pieces = _pieces(run)
     try:
         with _failures(facts, messages), _instance(facts, messages) as (folder, description, fmu):
-            evaluations = _Evaluations(fmu, facts)
-            evaluations.before_the_end = lambda time: recorded and recorded.sample(time, force=True)
+            evaluations = _Recorded(fmu, facts, run.t_start)
+            evaluations.before_the_end = ending
             if signals is not None:
                 _let_inputs_move(fmu, description, signals, run.t_start)
-            found = simulate_fmu(
-                folder, validate=False, fmi_type="ModelExchange", solver="CVode", start_time=run.t_start,
-                stop_time=run.t_end, output_interval=run.step / pieces, relative_tolerance=run.tolerance,
-                start_values=dict(run.values), input=signals, output=list(names), step_finished=finished,
-                fmu_instance=fmu, model_description=description,
-            )  # fmt: skip
+            with evaluations.judged():
+                simulate_fmu(
+                    folder, validate=False, fmi_type="ModelExchange", solver="CVode", start_time=run.t_start,
+                    stop_time=run.t_end, output_interval=run.step / pieces, relative_tolerance=run.tolerance,
+                    start_values=dict(run.values), input=signals, output=list(names), step_finished=finished,
+                    fmu_instance=fmu, model_description=description,
+                )  # fmt: skip
     except (StepFailed, KeyboardInterrupt) as error:
         if recorded is None:
             raise
@@ -100,6 +106,7 @@ def integrate(facts: FmuInfo, names: Sequence[str], run: Integration) -> Result:
         end = _interrupted(error, found[TIME][-1], run) if isinstance(error, KeyboardInterrupt) else error
         end.result = _result(facts, names, done, run.t_end, {"integrator_steps": steps}, str(end))
         raise end from None
+    found = recorded.result()
     done = found[_wanted(found[TIME], run, pieces)]
     return _result(facts, names, done, run.t_end, {"integrator_steps": steps}, ended=evaluations.has_ended)
 
@@ -205,28 +212,20 @@ def _let_inputs_move(fmu: Any, description: Any, signals: NDArray[Any], t_start:
     fmu.setTime, fmu.enterContinuousTimeMode = timed, resumed
 
 
-class _Evaluations:
-    """What CVode asks an FMU for; what has no value is nan, for which it tries a smaller step.
+class _Recorded(Evaluations):
+    """What is recorded too is heard, and that the FMU wants to go no further."""
 
-    An exception does not pass through CVode: what it is told instead is left to chance, and Python writes out a trace.
-    """
-
-    def __init__(self, fmu: Any, facts: FmuInfo) -> None:
+    def __init__(self, fmu: Any, facts: FmuInfo, t_start: float) -> None:
+        super().__init__(fmu)
         self._facts = facts
-        self._time = 0.0
-        self.failure: Exception | None = None  # after which nothing is asked any more
+        self._time = t_start
         self.has_ended = False  # it wants to go no further
         self.before_the_end: Callable[[float], Any] = lambda _: None
-        self._placed = True  # the states are there that values are asked for
         self._names = {v.reference: v.name for v in reversed(facts.variables)}
         fmu.setTime = partial(self._at, fmu.setTime)
-        fmu.setContinuousStates = partial(self._place, fmu.setContinuousStates)
         for name in _READ:
             if hasattr(fmu, name):
                 setattr(fmu, name, partial(self._read, getattr(fmu, name)))
-        for name in _ASKED:
-            if hasattr(fmu, name):
-                setattr(fmu, name, partial(self._ask, getattr(fmu, name)))
         for name in _MAY_END:
             if hasattr(fmu, name):
                 setattr(fmu, name, partial(self._hear_the_end, getattr(fmu, name)))
@@ -249,28 +248,18 @@ class _Evaluations:
         """What is true at the end is recorded before fmpy leaves."""
         answer = call()
         if answer[1] and not self.has_ended:
-            self.has_ended = True
             self.before_the_end(self._time)
+            self.has_ended = True
         return answer
 
-    def _place(self, call: Callable[..., Any], values: Any, count: int) -> None:
-        finite = bool(np.isfinite(np.ctypeslib.as_array(values, (count,))).all())
-        self._placed = finite and self._is_answered(call, values, count)
-
-    def _ask(self, call: Callable[..., Any], values: Any, count: int) -> None:
-        if count and not (self._placed and self._is_answered(call, values, count)):
-            np.ctypeslib.as_array(values, (count,))[:] = np.nan
-
-    def _is_answered(self, call: Callable[..., Any], values: Any, count: int) -> bool:
-        from fmpy.fmi1 import FMICallException
-
+    @contextmanager
+    def judged(self) -> Iterator[None]:
+        """Around fmpy, which raises where an FMU ends at the start, and tells what CVode makes of a failure."""
         try:
-            if self.failure is None:
-                call(values, count)
-        except FMICallException as error:
-            self.failure = error if error.status != DISCARD else None
-            return False
-        return self.failure is None
+            yield
+        except Exception as error:  # fmpy has no narrower one
+            if not self.has_ended:
+                raise self.failure or error from None
 
 
 def _logger(messages: Messages) -> Callable[..., None]:

@@ -22,14 +22,16 @@ from mbdfmu.fmi.types import Value
 from mbdfmu.fmi.unpacking import check_archive
 from mbdfmu.units import bare
 
+CO_SIMULATION, MODEL_EXCHANGE = "co-simulation", "model exchange"
 KINDS = {
-    "coSimulation": "co-simulation",
-    "modelExchange": "model exchange",
+    "coSimulation": CO_SIMULATION,
+    "modelExchange": MODEL_EXCHANGE,
     "scheduledExecution": "scheduled execution",
 }
 DESCRIPTION = "modelDescription.xml"
 PYTHONFMU_MARK = "resources/slavemodule.txt"
 REALS = ("Real", "Float64", "Float32")
+_ANY_STEP = {"canHandleVariableCommunicationStepSize": True}  # of our integrator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +82,7 @@ class FmuInfo:
     # Of outputs: the inputs that they are said to depend on at once; None where nothing is said, which means all.
     dependencies: Mapping[str, frozenset[str] | None] = field(repr=False)
     capabilities: Mapping[str, bool] = field(repr=False)  # of co-simulation
+    exchange_capabilities: Mapping[str, bool] = field(repr=False)  # of model exchange, with our integrator
     variables: tuple[FmuVariable, ...] = field(repr=False)
 
     def signals(self, pattern: str = "*") -> list[FmuVariable]:
@@ -94,6 +97,15 @@ class FmuInfo:
             known = did_you_mean(name, self._by_name) or "; all names: mbdfmu info FMU --signals '*'"
             raise ModelError(f"FMU '{self.name}' has no {what} {name!r}{known}")
         return self._by_name[name]
+
+    def for_exchange(self) -> FmuInfo:
+        """The same as if it were for model exchange only: what is loaded by these facts is integrated by us."""
+        return replace(self, kinds=(MODEL_EXCHANGE,), capabilities=self.exchange_capabilities)
+
+    @property
+    def is_integrated(self) -> bool:
+        """Whether it leaves its steps to an integrator."""
+        return self.kinds == (MODEL_EXCHANGE,)
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
@@ -138,6 +150,7 @@ def _info(path: Path) -> FmuInfo:
         tolerance=_number(experiment and experiment.tolerance),
         dependencies={unknown.variable.name: _inputs_of(unknown) for unknown in description.outputs},
         capabilities=_capabilities(description.coSimulation),
+        exchange_capabilities={**_capabilities(description.modelExchange), **_ANY_STEP},
         variables=tuple(one for v in description.modelVariables for one in _variables(v)),
     )
 
@@ -200,10 +213,10 @@ def _inputs_of(unknown: Any) -> frozenset[str] | None:
     return frozenset(variable.name for variable in unknown.dependencies if variable.causality == "input")
 
 
-def _capabilities(co_simulation: Any) -> dict[str, bool]:
+def _capabilities(interface: Any) -> dict[str, bool]:
     flags = {
-        name: getattr(co_simulation, name)
-        for name in dir(co_simulation)
+        name: getattr(interface, name)
+        for name in dir(interface)
         if name.startswith(("can", "needs", "provides"))
     }
     return {name: value for name, value in flags.items() if isinstance(value, bool)}

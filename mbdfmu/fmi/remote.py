@@ -181,7 +181,9 @@ class RemoteCalls:
         self._lists: dict[tuple[int, ...], tuple[int, Sequence[FmuVariable]]] = {}
         self._process = Process(facts, alone)
         try:
-            self.version: int = self._ask("instantiation", os.fspath(facts.path.absolute()), follows)
+            self.version: int = self._ask(
+                "instantiation", os.fspath(facts.path.absolute()), follows, facts.is_integrated
+            )
         except BaseException:
             self._process.stop()
             raise

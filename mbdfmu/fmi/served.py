@@ -76,10 +76,11 @@ class Served:
         self._functions.append(function)
         return len(self._functions) - 1
 
-    def _instantiation(self, path: str, follows: bool) -> int:
+    def _instantiation(self, path: str, follows: bool, is_integrated: bool) -> int:
         from mbdfmu.fmi.instance import loaded_into
 
-        self._facts = info(path)
+        facts = info(path)
+        self._facts = facts.for_exchange() if is_integrated else facts
         self.calls = loaded_into(self._folder, self._facts, _Messages(self._pipe), follows)
         return self.calls.version
 

@@ -14,11 +14,11 @@ from mbdfmu.cosim.description import Coupling, SystemDescription, split
 from mbdfmu.cosim.ssp.annotations import annotate, annotate_master
 from mbdfmu.cosim.ssp.markup import NAMESPACES, made, tagged, written
 from mbdfmu.cosim.ssp.parameters import usual_section
-from mbdfmu.cosim.ssp.structure import FMU, free
+from mbdfmu.cosim.ssp.structure import FMU, IMPLEMENTATIONS, free
 from mbdfmu.cosim.ssp.units import ours
 from mbdfmu.description.values import shown as quoted
 from mbdfmu.errors import ModelError
-from mbdfmu.fmi.harness import start_values
+from mbdfmu.fmi.harness import kinds, start_values
 from mbdfmu.fmi.markup import build_date, written_xml
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
 from mbdfmu.fmi.running import converted
@@ -27,6 +27,7 @@ from mbdfmu.units import BASE
 
 _TYPES = {"Real": "Real", "Float64": "Real", "Float32": "Real", "Boolean": "Boolean", "String": "String",
           "Enumeration": "Enumeration"}  # fmt: skip
+_IMPLEMENTATIONS = {kind: word for word, kind in IMPLEMENTATIONS.items()}
 _UNSAID = ("Binary", "Clock")  # types that no connector of SSP 1.0 can carry to us
 _UNWRITTEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _CAUSALITIES = ("input", "output", "parameter")
@@ -137,8 +138,9 @@ class Writer:
 
     def _add_component(self, elements: Any, name: str) -> None:
         component, values = self._description.fmus[name], self._values[name]
+        kind = component.kind or "".join(kinds(self._facts[name])[:1])
         element = made(elements, "ssd:Component", name=name, type=FMU, source=self._sources[component.fmu],
-                       implementation="CoSimulation", description=component.text)  # fmt: skip
+                       implementation=_IMPLEMENTATIONS.get(kind), description=component.text)  # fmt: skip
         shown = [v for v in self._facts[name].variables if self._is_shown(name, v)]
         connectors = made(element, "ssd:Connectors") if shown else None
         for variable in shown:
@@ -146,7 +148,7 @@ class Writer:
         if values:
             self._add_values(element, name)
         data = component.to_data()
-        own = {key: data[key] for key in ("step", "tolerance") if isinstance(data, dict) and key in data}
+        own = {key: data[key] for key in ("step", "tolerance", "kind") if isinstance(data, dict) and key in data}
         places = {variable: [section, key] for variable, (section, key, _) in values.items()
                   if (section, key) != (usual_section(self._facts[name].variable(variable)), variable)}  # fmt: skip
         annotate(element, {**own, **({"as": places} if places else {})})

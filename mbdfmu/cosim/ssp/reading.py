@@ -15,14 +15,15 @@ from mbdfmu.cosim.ssp.connecting import FREE, Graph
 from mbdfmu.cosim.ssp.markup import Findings, Tag, checked, parse
 from mbdfmu.cosim.ssp.package import Archive, Beside, Package, Unpacked
 from mbdfmu.cosim.ssp.parameters import Parameters, usual_section
-from mbdfmu.cosim.ssp.structure import Group, Leaf, identifier, name_leaves, read_group
+from mbdfmu.cosim.ssp.structure import IMPLEMENTATIONS, Group, Leaf, identifier, name_leaves, read_group
 from mbdfmu.cosim.ssp.units import Units
 from mbdfmu.errors import ModelError
+from mbdfmu.fmi.harness import kinds
 from mbdfmu.fmi.reading import FmuVariable, info
 from mbdfmu.fmi.types import Value
 
 SYSTEM_KEYS = ("format_version", "master", "record", "bonds", "inputs", "experiment")
-COMPONENT_KEYS = ("step", "tolerance", "as")
+COMPONENT_KEYS = ("step", "tolerance", "kind", "as")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,8 +135,20 @@ def _settings(root: Tag, package: Package) -> dict[str, Any]:
 def _component(leaf: Leaf, file: Path | None) -> dict[str, Any]:
     settings = own(leaf.tag, COMPONENT_KEYS)
     settings.pop("as", None)
+    settings = {**_kind(leaf), **settings}
     text = leaf.tag.get("description")
     return {"fmu": file or leaf.tag.get("source") or leaf.name, **({"text": text} if text else {}), **settings}
+
+
+def _kind(leaf: Leaf) -> dict[str, str]:
+    """The wanted one, where the FMU would not be run so anyway."""
+    wanted, facts = IMPLEMENTATIONS.get(leaf.tag.get("implementation")), leaf.facts
+    if wanted is None or facts is None:
+        return {}
+    if wanted not in facts.kinds:
+        leaf.tag.problem(f"'{leaf.shown}' is wanted for {wanted}, its FMU is for {' and '.join(facts.kinds)}; "
+                         'take out implementation="..", or replace the FMU')  # fmt: skip
+    return {"kind": wanted} if kinds(facts)[:1] != [wanted] else {}
 
 
 def _add_values(fmus: dict[str, dict[str, Any]], group: Group, found: Parameters, couplings: Container[str]) -> None:

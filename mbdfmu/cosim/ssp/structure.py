@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from mbdfmu.cosim.ssp.markup import DEEPEST, Findings, Tag
 from mbdfmu.description.messages import listed
 from mbdfmu.errors import did_you_mean
-from mbdfmu.fmi.reading import FmuInfo
+from mbdfmu.fmi.reading import CO_SIMULATION, MODEL_EXCHANGE, FmuInfo
 
 FMU = "application/x-fmu-sharedlibrary"
+IMPLEMENTATIONS = {"CoSimulation": CO_SIMULATION, "ModelExchange": MODEL_EXCHANGE}  # any other: as it comes
 _LONGEST = 60  # of a name that is made
 
 Node = tuple[tuple[str, ...], str]  # path of an element, and its connector
@@ -105,12 +106,10 @@ def _element(tag: Tag, path: tuple[str, ...]) -> Leaf | Group | None:
         what = "a signal dictionary" if tag.name == "SignalDictionaryReference" else f"a {tag.name}"
         tag.problem(f"'{shown}' is {what}, which no coupled FMU can be; connect the components directly")
         return None
-    kind, implementation = tag.get("type") or FMU, tag.get("implementation")
+    kind = tag.get("type") or FMU
     if kind != FMU:
         tag.problem(f"'{shown}' is no FMU but of type '{kind}'; replace it with an FMU, or a <System>")
         return None
-    if implementation == "ModelExchange":
-        tag.problem(f"'{shown}' is wanted as model exchange; FMUs are coupled by co-simulation")
     return Leaf(tag, path, _connectors(tag))
 
 
