@@ -42,7 +42,8 @@ def build(folder: Path, version: int = 2, edits: dict[str, str] | None = None) -
     """The FMU for this platform, with other words in its description."""
     compiler = os.environ.get("CC") or (sysconfig.get_config_var("CC") or "cc").split()[0]
     library = folder / "hostile.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-O0", "-w", str(SOURCE), "-o", str(library), "-lm"], check=True)
+    options = ["-shared", "-fPIC", "-O0", "-w", "-pthread"]
+    subprocess.run([compiler, *options, str(SOURCE), "-o", str(library), "-lm"], check=True)
     fmu = folder / "Hostile.fmu"
     with zipfile.ZipFile(fmu, "w") as archive:
         description = DESCRIPTION if version == 2 else DESCRIPTION_3

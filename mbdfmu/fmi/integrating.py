@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.errors import Interrupted, ModelError, StepFailed, how
-from mbdfmu.fmi.calls import DISCARD, PYTHON, WARNING, loading
-from mbdfmu.fmi.hearing import Messages, take_the_word
+from mbdfmu.fmi.calls import DISCARD, PYTHON, WARNING, loading, refuse_negative
+from mbdfmu.fmi.hearing import Messages, readable, take_the_word
 from mbdfmu.fmi.instance import said
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
 from mbdfmu.fmi.remote import Alone, Gone, Process
@@ -175,6 +175,7 @@ def _instance(facts: FmuInfo, messages: Messages) -> Iterator[tuple[str, Any, An
                 fmu = instantiate_fmu(folder, description, "ModelExchange", debug_logging=True, logger=logger)
         except Exception as error:
             raise ModelError(f"{facts.path}: cannot be loaded: {said(messages) or error}") from error
+        refuse_negative(fmu)
         yield folder, description, fmu
         fmu.freeInstance()
 
@@ -278,7 +279,7 @@ def _logger(messages: Messages) -> Callable[..., None]:
 
     def heard(*arguments: Any) -> None:
         status, _, text = arguments[-3:]
-        messages.append((status, text.decode("utf-8", "replace")))
+        messages.append((status, readable(text)))
 
     return heard
 
