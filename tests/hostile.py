@@ -47,7 +47,8 @@ def packed(folder: Path, name: str, version: int, description: str, edits: dict[
     compiler = os.environ.get("CC") or (sysconfig.get_config_var("CC") or "cc").split()[0]
     library = folder / f"{name}.so"
     source = Path(__file__).parent / "native" / f"{name}.c"
-    subprocess.run([compiler, "-shared", "-fPIC", "-O0", "-w", str(source), "-o", str(library), "-lm"], check=True)
+    options = ["-shared", "-fPIC", "-O0", "-w", "-pthread"]
+    subprocess.run([compiler, *options, str(source), "-o", str(library), "-lm"], check=True)
     fmu = folder / f"{name.capitalize()}.fmu"
     with zipfile.ZipFile(fmu, "w") as archive:
         for old, new in (edits or {}).items():

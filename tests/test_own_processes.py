@@ -128,45 +128,6 @@ def test_every_verb_ends_with_1_and_the_name(verb: str, fault: Fault, wave: Path
         assert float(rows[-1].split(",")[0]) == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("function", ["terminate", "free"])
-@pytest.mark.parametrize("action", ["crash", "abort", "exit", "overflow"])
-def test_a_whole_run_is_kept_whatever_happens_behind_it(
-    function: str, action: str, hostile: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOSTILE", f"{function}:{action}")
-    done = command("simulate", hostile, "-o", "out.csv")
-    assert done.exit_code == 0, done.output
-    assert "FMU 'Hostile' " + ("ended its process" if action == "exit" else "crashed (SIG") in done.output
-    assert float(Path("out.csv").read_text().splitlines()[-1].split(",")[0]) == 1.0
-
-
-FUNCTIONS = ("instantiate", "setup", "enter", "leave", "get", "step")
-ENDS = {"crash": 1, "abort": 1, "exit": 1, "overflow": 1, "hang": 1}
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize("action", ENDS)
-@pytest.mark.parametrize("verb", ["simulate", "record", "cosim", "compare"])
-def test_an_fmu_may_do_the_worst_anywhere(
-    verb: str, action: str, function: str, hostile: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ends with 1 and the name; the rows up to there are written."""
-    if verb == "compare":
-        assert command("record", hostile).exit_code == 0
-    monkeypatch.setenv("HOSTILE", f"{function}:{action}")
-    data = {"format_version": 1, "name": "one", "fmus": {"Hostile": {"fmu": "Hostile.fmu"}}, "couplings": {}}
-    Path("one.json").write_text(json.dumps(data))
-    target = Path("one.json") if verb == "cosim" else hostile
-    more = {"simulate": ["-o", "out.csv"], "cosim": ["-t", 1, "--step", 0.01, "-o", "out.csv"]}.get(verb, [])
-    done = command(verb, target, *more, "--time-limit", 6 if action == "hang" else 60)
-    assert done.exit_code == 1, done.output
-    assert "'Hostile'" in done.output
-    assert {"hang": "did not come back", "exit": "code 0"}.get(action, "crashed (SIG") in done.output
-    if function == "step" and verb in ("simulate", "cosim"):
-        assert float(Path("out.csv").read_text().splitlines()[-1].split(",")[0]) == pytest.approx(0.5)
-
-
 @pytest.mark.parametrize("isolated", ["--isolate", "--no-isolate"])
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("verb", ["simulate", "record", "cosim"])

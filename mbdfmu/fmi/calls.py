@@ -17,7 +17,7 @@ import numpy as np
 from lxml import etree
 from numpy.typing import NDArray
 
-from mbdfmu.fmi.hearing import Messages, callbacks_for, take_the_word
+from mbdfmu.fmi.hearing import Messages, callbacks_for, readable, take_the_word
 from mbdfmu.fmi.reading import DESCRIPTION, REALS, FmuInfo, FmuVariable
 from mbdfmu.fmi.types import Value
 
@@ -73,6 +73,7 @@ class Calls2:
         except BaseException:
             self._stop_hearing()
             raise
+        refuse_negative(self._fmu)
         self._interpolates = facts.capabilities.get("canInterpolateInputs", False)
 
     @property
@@ -181,7 +182,7 @@ class Calls3:
         from fmpy.simulation import instantiate_fmu
 
         def logger(environment: object, status: int, category: bytes, message: bytes) -> None:
-            messages.append((status, message.decode("utf-8", "replace")))
+            messages.append((status, readable(message)))
 
         follows = follows and facts.capabilities.get("providesIntermediateUpdate", False)
         self._followed = _followed(folder) if follows else set()
@@ -195,6 +196,7 @@ class Calls3:
             intermediate_update=self._update if self._followed else None,
             required_intermediate_variables=sorted(self._followed) or None,
         )  # fmt: skip
+        refuse_negative(self.fmu)
 
     def prepare(self, t_start: float, t_end: float | None, tolerance: float | None) -> None:
         """What comes before start values are set."""
@@ -311,13 +313,20 @@ class Calls3:
         """It may not be called any more."""
 
 
+def refuse_negative(fmu: Any) -> None:
+    """Let functions fail with a status below 0, which FMI has not and fmpy takes for success."""
+    for function in fmu._functions.values():
+        if function.restype is ctypes.c_int:
+            function.errcheck = lambda status, *_: ctypes.c_uint(status).value
+
+
 def _fixed(function: Any, component: int, *arguments: Any) -> Callable[[], int]:
     """A call with arguments that stay: they are converted once, and live as long as it does.
 
     The function as fmpy declares it would convert them at every call, which takes longer than the call itself.
     """
     given = [ctypes.c_size_t(x) if isinstance(x, int) else ctypes.cast(x, ctypes.c_void_p) for x in arguments]
-    kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *map(type, given))
+    kind = ctypes.CFUNCTYPE(ctypes.c_uint, ctypes.c_void_p, *map(type, given))  # below 0 is no success
     return partial(ctypes.cast(function, kind), ctypes.c_void_p(component), *given)
 
 

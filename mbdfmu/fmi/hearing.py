@@ -20,6 +20,11 @@ _HEARING: dict[int, Messages] = {}  # by environment
 _environments = count(1)
 
 
+def readable(message: bytes | None) -> str:
+    """What an FMU has said, whatever bytes these are."""
+    return (message or b"").decode("utf-8", "replace")
+
+
 @cache
 def _function() -> Any:
     """What fmpy's native function calls; lives as long as the process."""
@@ -27,7 +32,7 @@ def _function() -> Any:
 
     def heard(environment: int | None, instance: bytes, status: int, category: bytes, message: bytes) -> None:
         if environment in _HEARING:
-            _HEARING[environment].append((status, message.decode("utf-8", "replace")))
+            _HEARING[environment].append((status, readable(message)))
 
     return fmi2CallbackLoggerTYPE(heard)
 

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mbdfmu.errors import Interrupted, ModelError, StepFailed, how
-from mbdfmu.fmi.calls import PYTHON, WARNING, loading
+from mbdfmu.fmi.calls import PYTHON, WARNING, loading, refuse_negative
 from mbdfmu.fmi.evaluations import TOO_MUCH_WORK, Evaluations
-from mbdfmu.fmi.hearing import Messages, take_the_word
+from mbdfmu.fmi.hearing import Messages, readable, take_the_word
 from mbdfmu.fmi.instance import said
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
 from mbdfmu.fmi.remote import Alone, Gone, Process
@@ -182,6 +182,7 @@ def _instance(facts: FmuInfo, messages: Messages) -> Iterator[tuple[str, Any, An
                 fmu = instantiate_fmu(folder, description, "ModelExchange", debug_logging=True, logger=logger)
         except Exception as error:
             raise ModelError(f"{facts.path}: cannot be loaded: {said(messages) or error}") from error
+        refuse_negative(fmu)
         yield folder, description, fmu
         fmu.freeInstance()
 
@@ -267,7 +268,7 @@ def _logger(messages: Messages) -> Callable[..., None]:
 
     def heard(*arguments: Any) -> None:
         status, _, text = arguments[-3:]
-        messages.append((status, text.decode("utf-8", "replace")))
+        messages.append((status, readable(text)))
 
     return heard
 

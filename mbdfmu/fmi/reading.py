@@ -151,7 +151,7 @@ def _info(path: Path) -> FmuInfo:
         dependencies={unknown.variable.name: _inputs_of(unknown) for unknown in description.outputs},
         capabilities=_capabilities(description.coSimulation),
         exchange_capabilities={**_capabilities(description.modelExchange), **_ANY_STEP},
-        variables=tuple(one for v in description.modelVariables for one in _variables(v)),
+        variables=_all_variables(path, description),
     )
 
 
@@ -193,7 +193,7 @@ def _described(path: Path) -> Any:
 
     try:
         return read_model_description(os.fspath(path), validate=False)
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, LookupError, TypeError, ValueError):
         try:
             read_model_description(os.fspath(path), validate=True)
         except Exception as error:
@@ -220,6 +220,13 @@ def _capabilities(interface: Any) -> dict[str, bool]:
         if name.startswith(("can", "needs", "provides"))
     }
     return {name: value for name, value in flags.items() if isinstance(value, bool)}
+
+
+def _all_variables(path: Path, description: Any) -> tuple[FmuVariable, ...]:
+    try:
+        return tuple(one for v in description.modelVariables for one in _variables(v))
+    except ModelError as error:
+        raise ModelError(f"{path}: {DESCRIPTION}: {problem}" for problem in error.problems) from None
 
 
 def _variables(v: Any) -> Iterator[FmuVariable]:
@@ -267,7 +274,7 @@ def _start(v: Any, element: int) -> Value | None:
             return text in ("true", "1")
         return (float if v.type in REALS else int)(text)
     except (IndexError, ValueError):
-        raise ModelError(f"{DESCRIPTION}: '{v.name}' of type {v.type} cannot start at {v.start!r}") from None
+        raise ModelError(f"'{v.name}' of type {v.type} cannot start at {v.start!r}") from None
 
 
 def _number(text: Any) -> float | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import math
 import os
 import signal
 import subprocess
@@ -34,7 +33,8 @@ TIME_LIMIT = 600.0  # s, of all calls of one run
 STARTING = 120.0  # s, for a process to start, which is not the FMU's time
 FREEING = 10.0  # s, for an FMU to be freed
 DYING = 2.0  # s, for a process to end that has nothing more to do
-WORDS = 5  # last lines that it has printed, in a message
+LOOK = 1.0  # s, between two looks whether a process still lives
+WORDS, LENGTH = 5, 1000  # last lines that it has printed, in a message, and the most bytes of them
 CALLED = {  # by FMI, where that has another word
     "prepare": "setupExperiment", "enter_initialisation": "enterInitializationMode",
     "leave_initialisation": "exitInitializationMode", "set_slope": "setRealInputDerivatives",
@@ -103,7 +103,7 @@ class Process:
         self._pipe.send(question)
         begin = time.monotonic()
         until = begin + (self._left if limit is None else limit)
-        while self._pipe.poll(None if until == math.inf else max(0.0, until - time.monotonic())):
+        while self._hears(until):
             kind, content = self._pipe.recv()
             if kind != HEARD:
                 self._left -= time.monotonic() - begin
@@ -115,6 +115,15 @@ class Process:
         cure = "raise the time limit if it needs more"
         raise Gone(f"{text}the {self._limit:g} s of its run and was stopped{self._words()}; {cure}")
 
+    def _hears(self, until: float) -> bool:
+        """Whether it says something in time; EOFError where it has ended but what it has started holds the pipe."""
+        while not self._pipe.poll(max(0.0, min(LOOK, until - time.monotonic()))):
+            if time.monotonic() >= until:
+                return False
+            if self._child.poll() is not None and not self._pipe.poll():
+                raise EOFError
+        return True
+
     def _await_start(self) -> None:
         if not self._pipe.poll(STARTING):
             raise Gone(f"the process of FMU '{self._name}' did not start within {STARTING:g} s{self._words()}")
@@ -122,7 +131,7 @@ class Process:
         self._started = True
 
     def _words(self) -> str:
-        self._printed.seek(0)
+        self._printed.seek(max(0, self._printed.seek(0, os.SEEK_END) - LENGTH))
         lines = self._printed.read().decode("utf-8", "replace").strip().splitlines()[-WORDS:]
         return f"; it printed: {' | '.join(lines)}" if lines else ""
 

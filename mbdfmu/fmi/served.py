@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -29,12 +29,15 @@ KEPT = 100  # messages of the FMU, here; all of them are passed on
 class _Pipe:
     """Messages of several threads, one after the other."""
 
-    def __init__(self, pipe: Connection) -> None:
-        self._pipe, self._lock = pipe, threading.Lock()
+    def __init__(self, pipe: Connection, folder: str) -> None:
+        self._pipe, self._folder, self._lock = pipe, folder, threading.Lock()
 
     def send(self, kind: int, content: Any) -> None:
         with self._lock:
-            self._pipe.send((kind, content))
+            try:
+                self._pipe.send((kind, content))
+            except OSError:  # whoever asked is gone, or the FMU has closed the pipe
+                _give_up(self._folder)
 
     def received(self) -> Any:
         """The next question; None where there are no more."""
@@ -171,7 +174,7 @@ def main(handle: int, folder: str) -> None:
     kind: Any = Connection
     if os.name == "nt":
         from multiprocessing.connection import PipeConnection as kind  # type: ignore[attr-defined,no-redef]
-    pipe = _Pipe(kind(handle))
+    pipe = _Pipe(kind(handle), folder)
     served = Served(pipe, folder)
     from fmpy import fmi2, fmi3  # noqa: F401  what takes its time, before that of the FMU counts
 
@@ -197,6 +200,11 @@ def _answered(served: Served, question: Sequence[Any]) -> tuple[int, Any]:
         return LACKING, (error.errno, error.strerror, error.filename)
 
 
+def _give_up(folder: str) -> NoReturn:
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+
+
 def _live_with_the_parent(folder: str) -> None:
     """Ctrl-C and SIGTERM are for who asks; without whom an FMU that hangs would hang for ever, and its files stay."""
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -206,8 +214,7 @@ def _live_with_the_parent(folder: str) -> None:
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(1.0)
-        shutil.rmtree(folder, ignore_errors=True)
-        os._exit(1)
+        _give_up(folder)
 
     threading.Thread(target=watch, daemon=True).start()
 

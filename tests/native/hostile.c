@@ -1,7 +1,10 @@
 /* An FMU of FMI 2.0 and 3.0 for co-simulation that does the worst in one function, as the environment variable HOSTILE
- * says: FUNCTION:ACTION. It is y = sin(6 t) + u otherwise. Faults of doStep wait until t = 0.5 s. With step:end it wants
- * no more steps: in FMI 2.0 it discards a step after half of it, in FMI 3.0 it takes it whole and says so. */
+ * says: FUNCTION:ACTION. It is y = sin(6 t) + u otherwise. `step` and `late` are doStep and the getters behind
+ * t = 0.5 s, `first` and `get` the same before; `load` and `unload` are those of the library. With step:end it wants no
+ * more steps: in FMI 2.0 it discards a step after half of it, in FMI 3.0 it takes it whole and says so. */
 #include <math.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +22,8 @@ typedef struct {
     double t, u, y;
     int ended;
     Callbacks callbacks;
+    void (*log)(void*, Status, const char*, const char*); /* of FMI 3.0 */
+    void* environment;
 } Instance;
 
 static volatile char sink;
@@ -30,41 +35,97 @@ static int deep(int n) {
     return found;
 }
 
+static void hang(void) {
+    for (;;) usleep(1000);
+}
+static void* leave(void* unused) {
+    _exit(3);
+    return unused;
+}
+/* Megabytes in one line. */
+static void flood(FILE* file) {
+    char words[10000];
+    memset(words, 'x', sizeof words);
+    for (int k = 0; k < 400; ++k) fwrite(words, 1, sizeof words, file);
+    fflush(file);
+}
+static void say(Instance* i, const char* category, const char* text) {
+    if (i->log)
+        i->log(i->environment, WARNING, category, text);
+    else
+        i->callbacks.logger(i->callbacks.environment, "bad", WARNING, category, "%s", text);
+}
+
+/* What ends the process, or does not come back. */
+static void end(const char* action) {
+    if (!strcmp(action, "crash")) *(volatile int*)8 = 1;
+    if (!strcmp(action, "abort")) abort();
+    if (!strcmp(action, "exit")) exit(0);
+    if (!strcmp(action, "hang")) hang();
+    if (!strcmp(action, "overflow")) deep(0);
+    if (!strcmp(action, "fpe")) raise(SIGFPE);
+    if (!strcmp(action, "ill")) raise(SIGILL);
+    if (!strcmp(action, "kill")) raise(SIGKILL);
+    if (!strcmp(action, "thread")) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, leave, NULL);
+        hang();
+    }
+    if (!strcmp(action, "fork")) { /* what it leaves behind has all that it had open */
+        if (fork() == 0) _exit(sleep(20));
+        abort();
+    }
+    if (!strcmp(action, "flood")) {
+        flood(stdout), flood(stderr);
+        abort();
+    }
+    if (!strcmp(action, "deaf"))
+        for (int k = 3; k < 256; ++k) close(k);
+}
+
 /* The status of a function; does not come back from some. */
 static Status act(Instance* i, const char* function) {
     const char* given = getenv("HOSTILE");
     const size_t size = strlen(function);
     if (!given || strncmp(given, function, size) || given[size] != ':') return OK;
     const char* action = given + size + 1;
-    if (!strcmp(action, "crash")) *(volatile int*)8 = 1;
-    if (!strcmp(action, "abort")) abort();
-    if (!strcmp(action, "exit")) exit(0);
-    if (!strcmp(action, "hang"))
-        for (;;) usleep(1000);
-    if (!strcmp(action, "overflow")) deep(0);
+    end(action);
     if (!strcmp(action, "print")) {
         for (int k = 0; k < 1000; ++k) printf("I am printing\n");
         fflush(stdout);
     }
-    if (!strcmp(action, "garbage")) {
-        const char bytes[] = "\xff\xfe\x80 %s %n";
-        i->callbacks.logger(i->callbacks.environment, "bad", WARNING, "", "%s", bytes);
-    }
-    if (!strcmp(action, "nan") && i) i->y = NAN;
+    if (!strcmp(action, "close"))
+        for (int k = 0; k < 3; ++k) close(k);
+    if (!strcmp(action, "move") && chdir("/")) abort();
+    if (!strcmp(action, "garbage")) say(i, "", "\xff\xfe\x80 %s %n");
+    if (!strcmp(action, "silence")) say(i, NULL, NULL);
+    if (!strcmp(action, "nan")) i->y = NAN;
+    if (!strcmp(action, "inf")) i->y = -INFINITY;
     if (!strcmp(action, "discard")) return DISCARD;
     if (!strcmp(action, "error")) return ERROR;
     if (!strcmp(action, "fatal")) return FATAL;
+    if (!strcmp(action, "unknown")) return 77;
+    if (!strcmp(action, "negative")) return -1;
     return OK;
+}
+
+__attribute__((constructor)) static void load(void) { act(NULL, "load"); }
+__attribute__((destructor)) static void unload(void) { act(NULL, "unload"); }
+/* NULL where the function fails, or the description is not the one of this library. */
+static Instance* made(Instance i, const char* guid) {
+    Instance* found = malloc(sizeof *found);
+    *found = i;
+    if (act(found, "instantiate") == OK && !strcmp(guid, "{8c4e810f-3df3-4a00-8276-176fa3c9f9e1}")) return found;
+    free(found);
+    return NULL;
 }
 
 const char* fmi2GetTypesPlatform(void) { return "default"; }
 const char* fmi2GetVersion(void) { return "2.0"; }
 void* fmi2Instantiate(const char* name, int type, const char* guid, const char* where, const Callbacks* callbacks,
                       int visible, int logging) {
-    (void)name, (void)type, (void)guid, (void)where, (void)visible, (void)logging;
-    Instance* i = calloc(1, sizeof *i);
-    i->callbacks = *callbacks;
-    return act(i, "instantiate") == OK ? i : NULL;
+    (void)name, (void)type, (void)where, (void)visible, (void)logging;
+    return made((Instance){.callbacks = *callbacks}, guid);
 }
 void fmi2FreeInstance(void* c) {
     act(c, "free");
@@ -89,7 +150,7 @@ Status fmi2Reset(void* c) {
 Status fmi2GetReal(void* c, const uint32_t refs[], size_t n, double values[]) {
     Instance* i = c;
     for (size_t k = 0; k < n; ++k) values[k] = refs[k] == 0 ? i->y : i->u;
-    return act(i, "get");
+    return act(i, i->t > 0.5 ? "late" : "get");
 }
 Status fmi2SetReal(void* c, const uint32_t refs[], size_t n, const double values[]) {
     (void)refs;
@@ -109,7 +170,7 @@ Status fmi2DoStep(void* c, double t, double size, int final) {
     Instance* i = c;
     i->ended = wants_to_end(t + size);
     move(i, t + (i->ended ? size / 2 : size));
-    return i->ended ? DISCARD : i->t > 0.5 ? act(i, "step") : OK;
+    return i->ended ? DISCARD : act(i, i->t > 0.5 ? "step" : "first");
 }
 Status fmi2GetInteger(void* c, const uint32_t refs[], size_t n, int values[]) {
     for (size_t k = 0; k < n; ++k) values[k] = refs[k] == 0 ? 2 : (int)((Instance*)c)->u;
@@ -150,24 +211,17 @@ const char* fmi3GetVersion(void) { return "3.0"; }
 void* fmi3InstantiateCoSimulation(const char* name, const char* token, const char* where, bool visible, bool logging,
                                   bool events, bool early, const uint32_t asked[], size_t n, void* environment, Log log,
                                   void* update) {
-    (void)name, (void)token, (void)where, (void)visible, (void)logging, (void)events, (void)early, (void)asked;
-    (void)n, (void)environment, (void)log, (void)update;
-    return calloc(1, sizeof(Instance));
+    (void)name, (void)where, (void)visible, (void)logging, (void)events, (void)early, (void)asked, (void)n, (void)update;
+    return made((Instance){.log = log, .environment = environment}, token);
 }
-void fmi3FreeInstance(void* c) { free(c); }
+void fmi3FreeInstance(void* c) { fmi2FreeInstance(c); }
 Status fmi3EnterInitializationMode(void* c, bool given, double tolerance, double t, bool ends, double end) {
     (void)given, (void)tolerance, (void)ends, (void)end;
     ((Instance*)c)->t = t;
-    return OK;
+    return act(c, "enter");
 }
-Status fmi3ExitInitializationMode(void* c) {
-    (void)c;
-    return OK;
-}
-Status fmi3Terminate(void* c) {
-    (void)c;
-    return OK;
-}
+Status fmi3ExitInitializationMode(void* c) { return act(c, "leave"); }
+Status fmi3Terminate(void* c) { return act(c, "terminate"); }
 Status fmi3GetFloat64(void* c, const uint32_t refs[], size_t n, double values[], size_t count) {
     (void)count;
     return fmi2GetReal(c, refs, n, values);
@@ -183,7 +237,7 @@ Status fmi3DoStep(void* c, double t, double size, bool final, bool* event, bool*
     *event = *early = false;
     *terminate = wants_to_end(t + size);
     *reached = t + size;
-    return OK;
+    return act(c, t + size > 0.5 ? "step" : "first");
 }
 
 /* fmpy wants all of them to be there. */
