@@ -33,6 +33,7 @@ class Exchange:
         self.late = self.Y.copy()  # what delayed couplings take their values from
         self._assumed = np.zeros(len(wiring.links))  # U, where it comes from an FMU that is not at this time
         self._away: NDArray[np.bool_] | None = None
+        self._delays = wiring.delays
         self._torn = np.array(wiring.torn, dtype=int)
         of_name = {slave.name: slave for slave in slaves}
         self._owners = [of_name[link.target[0]] for link in wiring.links]
@@ -101,13 +102,14 @@ class Exchange:
         """While the FMUs are initialised: values pass until they stay."""
         places = self._sources_of(range(len(self.links)))
         solver = Anderson(self._sizes_of(places))
-        for k in range(ROUNDS):
+        passing = max(2, self._delays + 1)  # rounds until what is late or torn is given what has been said
+        for k in range(passing + ROUNDS):
             before, given = self.U.copy(), self.Y[places]
-            if k < 2:  # what is delayed is to stay, or its loop would have to settle
+            if k < passing:  # what is delayed is to stay then, or its loop would have to settle
                 self.late[:] = self.Y
             self._pass(time)
             change = np.abs(self.U - before)
-            if k < 2:  # values may only be on their way: what is late or torn is given what nobody has said yet
+            if k < passing:  # values may only be on their way
                 continue
             if np.all(change <= SETTLED * np.maximum(self.size, np.abs(self.U))):
                 self.measure()

@@ -66,6 +66,7 @@ class Wiring:
     sources: tuple[Place, ...]  # in the order of Y: what is coupled and what is recorded, FMU by FMU
     links: tuple[Link, ...]  # in the order of U, FMU by FMU
     torn: tuple[int, ...]  # places in U that belong to loops, which are solved by iteration
+    delays: int  # most delayed couplings that a value has to pass one after the other
     notes: tuple[str, ...]
     sampled: Mapping[str, Sequence[str]]  # FMUs with coupled variables that change at points in time only, and these
 
@@ -249,6 +250,15 @@ class _Order:
         source = self.link[target].source
         return self.needs(source) & self.open if source else frozenset()
 
+    def delays(self) -> int:
+        """Most delayed couplings that a value passes one after the other, through FMUs at once; loops are left out."""
+        source = {target: link.source for target, link in self.link.items() if link.source}
+        found: dict[Place, int] = {}
+        while ready := [t for t in source.keys() - found if not (self.needs(source[t]) & source.keys()) - found.keys()]:
+            for t in ready:
+                found[t] = self.link[t].delayed + max((found.get(i, 0) for i in self.needs(source[t])), default=0)
+        return max(found.values(), default=0)
+
     def read(self, outputs: Iterable[Place]) -> None:
         found = list(outputs)
         self.passes += [(READ, fmu, places) for fmu, places in _by_fmu(self.fmus, found)]
@@ -325,7 +335,8 @@ def _ordered(
     )  # fmt: skip
     return Wiring(
         fmus=fmus, passes=passes, sources=sources, links=tuple(order.link[target] for target in targets),
-        torn=tuple(at[WRITE][loop[0]] for loop in order.loops), notes=tuple(_notes(order.link.values(), fmus)),
+        torn=tuple(at[WRITE][loop[0]] for loop in order.loops), delays=order.delays(),
+        notes=tuple(_notes(order.link.values(), fmus)),
         sampled=_sampled(order.link.values(), fmus),
     )  # fmt: skip
 
