@@ -116,7 +116,9 @@ def largest(scheme: str, limit: int) -> float:
     return 1e3 * max(allowed, default=0.0)
 
 
+@cache
 def _most(step: float, scheme: str) -> float:
+    """Iterations of the worst step; infinite where one does not converge."""
     try:
         return andrews(step, scheme).most
     except StepFailed:
