@@ -12,7 +12,7 @@ constexpr double invisible = 1e-6;  // of the model's length, or rad: a way betw
 
 Chatter::Chatter(Instance& instance) : instance_(instance) {
     const std::size_t count = instance.system.jumps();
-    sides_.resize(count), sides_at_end_.resize(count), jumps_.resize(count);
+    sides_.resize(count), sides_at_end_.resize(count), sides_ahead_.resize(count), jumps_.resize(count);
     forget();
 }
 
@@ -40,8 +40,12 @@ void Chatter::see(double h, const Gaps::End& end, long tries) {
     };
     sides(s.t, {s.q.data(), s.v.data(), s.x.data()}, sides_);
     sides(s.t + h, end, sides_at_end_);
+    ahead_ = s.v;
+    for (std::size_t k = 0; k < ahead_.size(); ++k) ahead_[k] += h * s.a[k];
+    sides(s.t + h, {s.q.data(), ahead_.data(), s.x.data()}, sides_ahead_);
     for (std::size_t k = 0; k < jumps_.size(); ++k) {
-        const double from = sides_[k], to = sides_at_end_[k];
+        // A correction that is small enough may have taken the end back over the jump that it was computed from.
+        const double from = sides_[k], to = sides_at_end_[k] != from ? sides_at_end_[k] : sides_ahead_[k];
         if (from == to || std::isnan(to)) continue;
         Jump& jump = jumps_[k];
         // A refused try is made again; a floor() that rises comes to sides where it has not been.

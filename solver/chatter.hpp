@@ -29,7 +29,8 @@ private:
     };
     Instance& instance_;
     std::vector<Jump> jumps_;
-    std::vector<double> sides_, sides_at_end_;
+    std::vector<double> sides_, sides_at_end_, sides_ahead_;
+    std::vector<double> ahead_;  // velocities to which the accelerations lead
     std::size_t at_ = 0;
     long length_ = 0;
 

@@ -10,6 +10,7 @@ from coupled_fmus import START, STIFFNESS, actuator, exact, export, mass
 from numpy.typing import NDArray
 from oscillator import build
 
+import mbdfmu as mbd
 from mbdfmu.cosim import System
 from mbdfmu.errors import ModelError, StepFailed
 
@@ -141,3 +142,28 @@ def test_an_fmu_without_states_is_refused_where_steps_are_taken_back(
     with pytest.raises(ModelError, match=r"master\.iterations: steps have to be taken back, which FMU 'mass' cannot"):
         pair(tmp_path, ".", iterations=3).simulate(0.1, 0.05)
     assert pair(tmp_path, ".").simulate(0.1, 0.05).complete
+
+
+@pytest.mark.parametrize("algorithm", ["jacobi", "gauss-seidel"])
+def test_events_at_communication_points_see_the_inputs_of_that_point(algorithm: str, tmp_path: Path) -> None:
+    """A relay acted one step late, and a controller that takes samples at communication points one sample late."""
+    relay = mbd.Model("relay")
+    relay.add("u", mbd.Input())
+    relay.add("on", mbd.State(rate="0", start=1))
+    relay.add("up", mbd.Event(when="u > 0", set={"on": "1"}))
+    relay.add("down", mbd.Event(when="u < 0", set={"on": "-1"}))
+    relay.add("y", mbd.Output(value="on"))
+    lag = mbd.Model("lag")
+    lag.add("u", mbd.Input())
+    lag.add("x", mbd.State(rate="-x/2 - u", start=0.55))
+    lag.add("y", mbd.Output(value="x"))
+    system = System("loop")
+    system.add("relay", relay.export_fmu(tmp_path / "relay.fmu", interface="me2"))
+    system.add("lag", lag.export_fmu(tmp_path / "lag.fmu"), tolerance=1e-10)
+    system.connect("lag.u", "relay.y")
+    system.connect("relay.u", "lag.y")
+    result = system.with_master(algorithm=algorithm).simulate(t_end=3.0, step=0.1)
+    x, decay = 0.55, np.exp(-0.05)
+    for k in range(31):
+        assert result["lag.y"][k] == pytest.approx(x, abs=1e-6) and result["relay.y"][k] == np.sign(x), k
+        x = x * decay - 2 * np.sign(x) * (1 - decay)

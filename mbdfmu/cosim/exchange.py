@@ -35,6 +35,7 @@ class Exchange:
         self._away: NDArray[np.bool_] | None = None
         self._delays = wiring.delays
         self._torn = np.array(wiring.torn, dtype=int)
+        self._has_events = any(slave.instance.facts.is_integrated for slave in slaves)
         of_name = {slave.name: slave for slave in slaves}
         self._owners = [of_name[link.target[0]] for link in wiring.links]
         self._lay(wiring)
@@ -124,6 +125,18 @@ class Exchange:
             self._solve_loops(time, np.array(torn))
         else:
             self._pass(time)
+        if self._has_events:
+            self._settle_events(time)
+
+    def _settle_events(self, time: float) -> None:
+        """FMUs for model exchange have their events when inputs have been set; that may change what has been read."""
+        for _ in range(ROUNDS):
+            before = self.Y.copy(), self.U.copy()
+            self._pass(time)
+            if np.array_equal(before[0], self.Y) and np.array_equal(before[1], self.U):
+                return
+        change = np.abs(self.U - before[1])
+        raise StepFailed(self._restless("by events the input", change, time, 0.0))
 
     def _pass(self, time: float) -> None:
         for slave, call in self._passes:

@@ -1,7 +1,8 @@
 """FMUs for model exchange behind the calls of co-simulation: CVode integrates them from one communication point to the
 next, over the events between; must not know what they are coupled to.
 
-Between steps they are in event mode, in which all inputs may be set.
+Between steps they are in event mode, in which all inputs may be set. What happens at a communication point waits for
+the inputs of that point: it is done when outputs are read after they have been set.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from mbdfmu.fmi.calls import DISCARD, ERROR, OK, WARNING, Calls2, Calls3
 from mbdfmu.fmi.evaluations import TOO_MUCH_WORK, Evaluations
 from mbdfmu.fmi.hearing import Messages
 from mbdfmu.fmi.reading import FmuInfo, FmuVariable
+from mbdfmu.fmi.types import Value
 
 TOLERANCE = 1e-5  # relative, where nothing is said, as fmpy has it
 NEAR = 1e-12  # relative: nearer, two times mean the same
@@ -48,6 +50,8 @@ class _Stepped:
         self._now = 0.0  # s
         self._next_event = math.inf
         self._end: float | None = None  # when it wanted to go no further
+        self._is_initialised = self._is_fed = False  # `fed`: it has inputs that are set from outside
+        self._due = False  # whether values are to be read that events may change before
         self._moves = False  # whether inputs follow lines, from when on, and which: values and slopes
         self._since, self._line = 0.0, (np.zeros(0), np.zeros(0))
         self._writes: list[Callable[[], int]] = []
@@ -61,7 +65,43 @@ class _Stepped:
 
     def leave_initialisation(self) -> None:
         super().leave_initialisation()  # type: ignore[misc]
+        self._is_initialised = True
         self._handle_event()
+
+    def access(
+        self, verb: str, type_: str, references: Sequence[int], values: Any, size: int
+    ) -> Callable[[], int]:
+        """A call of Get or Set with arguments that stay; it returns the status."""
+        call: Callable[[], int] = super().access(verb, type_, references, values, size)  # type: ignore[misc]
+
+        def read() -> int:
+            try:
+                self._catch_up()
+            except FMICallException as error:
+                return int(error.status)
+            return call()
+
+        def write() -> int:
+            self._is_fed = self._due = True
+            return call()
+
+        from fmpy.fmi1 import FMICallException
+
+        return read if verb == "Get" else write
+
+    def get(self, variables: Sequence[FmuVariable]) -> list[Value]:
+        """The values of variables that are all of one type."""
+        self._catch_up()
+        found: list[Value] = super().get(variables)  # type: ignore[misc]
+        return found
+
+    def set(self, variable: FmuVariable, value: Value) -> None:
+        super().set(variable, value)  # type: ignore[misc]
+        self._due = True
+
+    def _catch_up(self) -> None:
+        if self._due and self._is_initialised:
+            self._handle_event()
 
     def slopes(
         self, variables: Sequence[FmuVariable], values: NDArray[np.float64], slopes: NDArray[np.float64]
@@ -99,10 +139,10 @@ class _Stepped:
         return self._end
 
     def get_state(self) -> Any:
-        return super().get_state(), self._now, self._next_event, self._end  # type: ignore[misc]
+        return super().get_state(), self._now, self._next_event, self._end, self._due  # type: ignore[misc]
 
     def set_state(self, state: Any) -> None:
-        kept, self._now, self._next_event, self._end = state
+        kept, self._now, self._next_event, self._end, self._due = state
         self._evaluations.failure = None
         super().set_state(kept)  # type: ignore[misc]
 
@@ -124,20 +164,23 @@ class _Stepped:
         """From event mode into event mode: to the next event, or to `end`."""
         fmu = self._model
         fmu.enterContinuousTimeMode()
-        target = min(end, max(self._next_event, self._now))
+        begin, target = self._now, min(end, max(self._next_event, self._now))
         target = end if end - target <= NEAR * abs(end) else target
         met_root = False
         if target - self._now > NEAR * abs(target):
             met_root, self._now = self._solved(target)
         else:
             self._now = target
-        self._at(self._now)
+        is_timed = self._next_event - self._now <= NEAR * max(abs(self._now), abs(end - begin))
+        self._at(max(self._now, self._next_event) if is_timed else self._now)  # it may ask whether its time has come
         asks, ends = fmu.completedIntegratorStep(final) if self._asks_after_steps else (False, False)
         fmu.enterEventMode()
         if ends:
             self._end = self._now
-        elif met_root or asks or self._next_event - self._now <= NEAR * abs(self._now):
-            self._handle_event()
+        elif met_root or asks or is_timed:
+            self._due = self._now == end and not self._is_fed
+            if self._now != end:
+                self._handle_event()
 
     def _solved(self, target: float) -> tuple[bool, float]:
         """Whether CVode has met an event on the way there, and where it is."""
@@ -174,13 +217,16 @@ class _Stepped:
         """The time, and the inputs that belong to it."""
         self._model.setTime(time)
         if self._moves:
+            due = self._due
             value, slope = self._line
             self._values[:] = value + slope * (time - self._since)
             for write in self._writes:
                 self._check(write())
+            self._due = due
 
     def _handle_event(self) -> None:
         """In event mode: values of discrete variables until they stay."""
+        self._due = False
         for _ in range(MOST_EVENTS):
             again, ends, _, _, is_defined, at = self._update()
             self._next_event = at if is_defined else math.inf
