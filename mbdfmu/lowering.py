@@ -132,7 +132,7 @@ class _Lowering:
         self.constants = _Constants(model.graph)
         self.tables: dict[str, list[int]] = {table: [] for table in TABLES}
         self.elements: dict[str, list[str]] = {table: [] for table in TABLES}  # what an error calls them
-        self.efforts: list[tuple[str, Node]] = []  # of the others
+        self.efforts: list[tuple[str, Node]] = []  # of the other forces, and the rates that they act along
         self.spatial = [b.name for b in model.bodies] if model.dimensions == 3 else []
         self.body = {b.name: k for k, b in enumerate(model.bodies)} | {GROUND: -1}
         self.q = {c.name: k for k, c in enumerate(model.coordinates)}
@@ -272,7 +272,7 @@ class _Lowering:
             for share in force.load.shares:
                 if not self._kernel_force(force, share.kernel):
                     for effort in share.efforts:
-                        self.efforts.append((f"force '{force.name}'", effort.effort))
+                        self.efforts += [(f"force '{force.name}'", node) for node in (effort.effort, effort.rate)]
                         for v in self._symbols(effort.rate, "v"):
                             self._add_force(v.value[1], -effort.effort * self.graph.diff(effort.rate, v))
 

@@ -493,6 +493,18 @@ def test_springs_without_direction_or_far_too_stiff_are_named(dimensions: int, x
         model.simulate(1.0, 0.1)
 
 
+@pytest.mark.parametrize("dimensions", [2, 3])
+@pytest.mark.parametrize("force", [{"type": "translational", "stiffness": 100}, {"type": "single", "force": 10},
+                                   {"type": "bump_stop", "lower": 0.1, "upper": 1, "stiffness": 1e5}])  # fmt: skip
+def test_forces_without_direction_are_named(dimensions: int, force: dict[str, object]) -> None:
+    """A spring that is not stretched has a force, zero, but no direction."""
+    ball = {"mass": 1, "inertia": [1] * 3 if dimensions == 3 else 1, "free": True}
+    whole = {"format_version": 1, "name": "point", "dimensions": dimensions, "bodies": {"ball": ball},
+             "forces": {"s": {"i": GROUND, "j": {"body": "ball"}, **force}}}  # fmt: skip
+    with pytest.raises(mbd.StepFailed, match="force 's' is not finite"):
+        mbd.Model.from_description(Description.model_validate(whole)).simulate(1.0, 0.1)
+
+
 @pytest.mark.parametrize("text", ["1/d", "sqrt(d - 1)"])
 def test_an_expression_of_parameters_is_named(text: str) -> None:
     model = hung_on(
