@@ -614,12 +614,14 @@ def test_what_is_for_both_steps_unless_model_exchange_is_wanted(tmp_path: Path) 
 
 def test_a_component_of_a_kind_that_its_fmu_is_not_for_is_named(fmus: Path, tmp_path: Path) -> None:
     elements = [component("mass", "x.fmu", more='implementation="CoSimulation"'),
-                component("sky", "sky.fmu", more='implementation="ModelExchange"')]  # fmt: skip
+                component("sky", "sky.fmu", more='implementation="ModelExchange"'),
+                component("wrong", "sky.fmu", more='implementation="modelExchange"')]  # fmt: skip
     files = {"x.fmu": build_oscillator(tmp_path), "sky.fmu": fmus / "sky.fmu"}
     found = problems_of(package_of(tmp_path, system(elements), files))
     assert [re.sub(".*: <Component> ", "", problem.split(";")[0]) for problem in found] == [
         "'mass' is wanted for co-simulation, its FMU is for model exchange",
         "'sky' is wanted for model exchange, its FMU is for co-simulation",
+        "'wrong' is wanted as 'modelExchange'",
     ]
 
 

@@ -184,8 +184,10 @@ def runnable(facts: FmuInfo, kind: str | None) -> str:
     allowed = kinds(facts)
     if not allowed or kind not in (None, *allowed):
         found = f"is FMI {facts.fmi_version} for {' and '.join(facts.kinds)}"
-        wanted = kind or f"{CO_SIMULATION} or {MODEL_EXCHANGE}"
-        raise ModelError(f"{facts.path}: {found}; what can run here is FMI 2.0 and 3.0 for {wanted}")
+        if kind and allowed:
+            raise ModelError(f"{facts.path}: {found}, not for {kind}; take out the kind, or replace it")
+        what = f"{CO_SIMULATION} or {MODEL_EXCHANGE}"
+        raise ModelError(f"{facts.path}: {found}; what can run here is FMI 2.0 and 3.0 for {what}")
     if not {platform, platform_tuple} & set(facts.platforms):
         raise ModelError(f"{facts.path}: has no binary for {platform}; it has: {', '.join(facts.platforms) or 'none'}")
     return kind or allowed[0]

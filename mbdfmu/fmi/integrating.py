@@ -339,7 +339,7 @@ def _result(
     failure: str = "", *, ended: bool = False,
 ) -> Result:
     time = np.asarray(found[TIME], dtype=np.float64)
-    near = 1e-9 * max(abs(t_end), float(np.ptp(time)))  # fmpy sums up its steps
+    near = 1e-9 * max(abs(t_end), float(np.ptp(time)) if len(time) else 0.0)  # fmpy sums up its steps
     whole = len(time) > 0 and time[-1] >= t_end - near
     last = time[-1] if len(time) else 0.0
     wish = f"FMU '{facts.name}' has ended the simulation at t = {last:g} s" if ended else ""

@@ -15,7 +15,7 @@ from mbdfmu.cosim.ssp.connecting import FREE, Graph
 from mbdfmu.cosim.ssp.markup import Findings, Tag, checked, parse
 from mbdfmu.cosim.ssp.package import Archive, Beside, Package, Unpacked
 from mbdfmu.cosim.ssp.parameters import Parameters, usual_section
-from mbdfmu.cosim.ssp.structure import IMPLEMENTATIONS, Group, Leaf, identifier, name_leaves, read_group
+from mbdfmu.cosim.ssp.structure import ANY, IMPLEMENTATIONS, Group, Leaf, identifier, name_leaves, read_group
 from mbdfmu.cosim.ssp.units import Units
 from mbdfmu.errors import ModelError
 from mbdfmu.fmi.harness import kinds
@@ -142,7 +142,11 @@ def _component(leaf: Leaf, file: Path | None) -> dict[str, Any]:
 
 def _kind(leaf: Leaf) -> dict[str, str]:
     """The wanted one, where the FMU would not be run so anyway."""
-    wanted, facts = IMPLEMENTATIONS.get(leaf.tag.get("implementation")), leaf.facts
+    word, facts = leaf.tag.get("implementation"), leaf.facts
+    if word and word not in (ANY, *IMPLEMENTATIONS):
+        known = ", ".join([ANY, *IMPLEMENTATIONS])
+        leaf.tag.problem(f"'{leaf.shown}' is wanted as {word!r}; what can be coupled: {known}")
+    wanted = IMPLEMENTATIONS.get(word)
     if wanted is None or facts is None:
         return {}
     if wanted not in facts.kinds:

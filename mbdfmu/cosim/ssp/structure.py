@@ -12,7 +12,8 @@ from mbdfmu.errors import did_you_mean
 from mbdfmu.fmi.reading import CO_SIMULATION, MODEL_EXCHANGE, FmuInfo
 
 FMU = "application/x-fmu-sharedlibrary"
-IMPLEMENTATIONS = {"CoSimulation": CO_SIMULATION, "ModelExchange": MODEL_EXCHANGE}  # any other: as it comes
+IMPLEMENTATIONS = {"CoSimulation": CO_SIMULATION, "ModelExchange": MODEL_EXCHANGE}
+ANY = "any"  # as it comes
 _LONGEST = 60  # of a name that is made
 
 Node = tuple[tuple[str, ...], str]  # path of an element, and its connector
