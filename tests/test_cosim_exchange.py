@@ -167,3 +167,24 @@ def test_events_at_communication_points_see_the_inputs_of_that_point(algorithm: 
     for k in range(31):
         assert result["lag.y"][k] == pytest.approx(x, abs=1e-6) and result["relay.y"][k] == np.sign(x), k
         x = x * decay - 2 * np.sign(x) * (1 - decay)
+
+
+@pytest.mark.parametrize("gain", [-0.5, -3.0])
+def test_loops_over_model_exchange_are_solved(gain: float, tmp_path: Path) -> None:
+    """y = 1 + gain z, z = y + x: passed on from FMU to FMU it would grow where the gain is large."""
+    first = mbd.Model("first")
+    first.add("z", mbd.Input())
+    first.add("x", mbd.State(rate="-x", start=1))
+    first.add("y", mbd.Output(value=f"1 + {gain}*z"))
+    second = mbd.Model("second")
+    second.add("y", mbd.Input())
+    second.add("x", mbd.State(rate="-2*x", start=1))
+    second.add("z", mbd.Output(value="y + x"))
+    system = System("loop")
+    system.add("first", first.export_fmu(tmp_path / "first.fmu", interface="me2"), tolerance=1e-9)
+    system.add("second", second.export_fmu(tmp_path / "second.fmu"), tolerance=1e-9)
+    system.connect("first.z", "second.z")
+    system.connect("second.y", "first.y")
+    result = system.with_master(iterations=20).simulate(t_end=1.0, step=0.1)
+    x = np.exp(-2 * result.time)
+    assert result["second.z"] == pytest.approx((1 + x) / (1 - gain), abs=1e-6)

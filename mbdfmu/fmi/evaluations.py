@@ -1,4 +1,4 @@
-"""What CVode asks an FMU for model exchange for; must not know what is integrated with it, nor how far."""
+"""What CVode asks an FMU for model exchange for."""
 
 from __future__ import annotations
 

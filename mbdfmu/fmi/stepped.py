@@ -1,5 +1,5 @@
 """FMUs for model exchange behind the calls of co-simulation: CVode integrates them from one communication point to the
-next, over the events between; must not know what they are coupled to.
+next, over the events between.
 
 Between steps they are in event mode, in which all inputs may be set. What happens at a communication point waits for
 the inputs of that point: it is done when outputs are read after they have been set.
@@ -72,6 +72,8 @@ class _Stepped:
         self, verb: str, type_: str, references: Sequence[int], values: Any, size: int
     ) -> Callable[[], int]:
         """A call of Get or Set with arguments that stay; it returns the status."""
+        from fmpy.fmi1 import FMICallException
+
         call: Callable[[], int] = super().access(verb, type_, references, values, size)  # type: ignore[misc]
 
         def read() -> int:
@@ -84,8 +86,6 @@ class _Stepped:
         def write() -> int:
             self._is_fed = self._due = True
             return call()
-
-        from fmpy.fmi1 import FMICallException
 
         return read if verb == "Get" else write
 
